@@ -559,3 +559,66 @@ fn the_output_of_a_server_does_not_mix_with_the_commands() {
     assert_eq!(String::from_utf8_lossy(&output.stdout), "signal\n");
     assert_eq!(stderr(&output), "");
 }
+
+/// The option that runs a script as a load beside the command.
+fn beside(script: &str) -> String {
+    format!("--beside=exec \"$0\" exec \"$1\" -- sh -c '{script}'")
+}
+
+#[test]
+fn a_load_runs_before_the_command_starts_again_and_ends_with_the_command() {
+    let (family, scratch) = (Family::new(), Scratch::new());
+    let file = scratch.path("starts");
+    // The first load ends at once, the second sleeps until the launcher ends.
+    let load = beside(&format!("echo >>{file}; [ $(wc -l <{file}) = 1 ] || exec sleep 1000"));
+    let script = format!("until [ $(wc -l <{file}) = 2 ]; do sleep 0.01; done");
+    assert!(output(&mut launch(&family, &[&load], &script)).status.success());
+    family.assert_gone();
+}
+
+#[test]
+fn a_load_that_fails_fails_the_launch_with_its_output() {
+    let family = Family::new();
+    for script in ["echo why >&2; exit 3", "sleep 0.1; echo why >&2; exit 3"] {
+        let result = output(&mut launch(&family, &[&beside(script)], "exec sleep 1000"));
+        assert_eq!(result.status.code(), Some(125));
+        assert!(stderr(&result).contains("exit status 3. The load wrote:\nwhy"), "{}", stderr(&result));
+    }
+    family.assert_gone();
+}
+
+#[test]
+fn timed_writes_are_made_in_order_and_reported_and_a_failed_write_fails_the_launch() {
+    let (family, scratch) = (Family::new(), Scratch::new());
+    let file = scratch.path("value");
+    fs::write(&file, "").unwrap();
+    let options = [format!("--at=20ms={file}=second"), format!("--at=10ms={file}=first ")];
+    let (code, report) = reported(
+        &family,
+        &[&options[0], &options[1]],
+        &format!("until grep -q second {file}; do sleep 0.01; done"),
+    );
+    assert_eq!(code, Some(0));
+    let texts: Vec<_> =
+        report["timed"].as_array().unwrap().iter().map(|write| write["text"].clone()).collect();
+    assert_eq!(texts, ["first ", "second"]);
+    assert!(report["timed"][1]["after_ns"].as_u64() >= Some(20_000_000));
+    let wrong = format!("--at=1ms={}=5", scratch.path("absent"));
+    let result = output(&mut launch(&family, &[&wrong], "exec sleep 1000"));
+    assert_eq!(result.status.code(), Some(125));
+    assert!(stderr(&result).contains("No such file"), "{}", stderr(&result));
+}
+
+#[test]
+fn a_command_and_its_servers_enter_their_group_before_they_start() {
+    let (family, scratch) = (Family::new(), Scratch::new());
+    // A plain file in place of the group's file.
+    let procs = scratch.path("cgroup.procs");
+    fs::write(&procs, "").unwrap();
+    let group = format!("--group={}", procs.trim_end_matches("/cgroup.procs"));
+    let (code, _) = reported(&family, &[&group], &format!("test $(cat {procs}) = 0"));
+    assert_eq!(code, Some(0));
+    let result = output(&mut launch(&family, &["--group=/no/such/group"], "true"));
+    assert_eq!(result.status.code(), Some(125));
+    assert!(stderr(&result).contains("entering the control group /no/such/group: No such file"));
+}

@@ -34,7 +34,7 @@ _SEPARATOR = re.compile(r",(?=\s*[\w.:/*-]+=)")
 _KNOB = re.compile(r"(sysctl|file|debugfs):")
 """The beginning of a variant without a name that sets a knob first."""
 
-_VARIANT_KEYS = [name for name in Variant.model_fields if name not in ("name", "tunables")]
+_VARIANT_KEYS = [name for name in Variant.model_fields if name not in ("name", "tunables", "groups")]
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from functools import reduce
 from itertools import combinations, product
 from typing import Any
 
+from schedlab.experiment.groups import merged
 from schedlab.experiment.model import Experiment, FactorialTable, Variant
 from schedlab.experiment.plan import CONTROL
 from schedlab.experiment.state import State
@@ -24,7 +25,7 @@ MOST_RUNS = 128
 JOINED = "+"
 
 _GENERATOR = re.compile(r"^\s*(\S+?)\s*=\s*(\S+?(?:\s*\*\s*\S+?)+)\s*$")
-_TABLES = ("tunables", "environment")
+_TABLES = ("tunables", "environment", "groups")
 
 Finding = tuple[Path, str]
 
@@ -149,13 +150,15 @@ def _keys(state: State) -> set[str]:
     """Keys that a state sets, including the keys of its tables: ``policy``, ``tunables.sched.migration_cost_ns``."""
     attributes = {name for name in state.model_fields_set if name not in _TABLES}
     variables = {f"environment.{name}" for name in state.environment}
-    return attributes | variables | {f"tunables.{name}" for name in state.tunables}
+    grouped = {f"groups.{name}.{file}" for name, group in state.groups.items() for file in group.settings}
+    return attributes | variables | {f"tunables.{name}" for name in state.tunables} | grouped
 
 
 def _variant(baseline: Variant, name: str, on: Sequence[tuple[str, State]]) -> Variant:
     """The baseline, overridden by the states of these switches."""
-    values: dict[str, Any] = {"tunables": baseline.tunables, "environment": baseline.environment}
+    values: dict[str, Any] = {table: getattr(baseline, table) for table in _TABLES}
     for _, state in on:
         values |= {key: getattr(state, key) for key in state.model_fields_set if key not in _TABLES}
-        values |= {table: values[table] | getattr(state, table) for table in _TABLES}
+        groups = merged([values["groups"], state.groups])
+        values |= {table: values[table] | getattr(state, table) for table in _TABLES} | {"groups": groups}
     return baseline.model_copy(update=values | {"name": name, "description": ""})

@@ -6,12 +6,15 @@ Keys have the names of the files of cgroup v2 (Documentation/admin-guide/cgroup-
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from schedlab.experiment.values import CpuList, Limit, SwitchName, Table
+from schedlab.notation.cpulist import format_cpu_list, parse_cpu_list
 from schedlab.notation.units import parse_share, parse_time_ns
+from schedlab.results.metrics import MetricSpec
 
 NO_QUOTA = "max"
 """Text of a quota without a limit, as in ``cpu.max``."""
@@ -86,22 +89,35 @@ class GroupSettings(Table):
 
     @property
     def settings(self) -> dict[str, str]:
-        """The settings by the names of cgroup v2's files, as the texts to write."""
+        """The settings by the names of cgroup v2's files, as the kernel shows them."""
         cpu, cpuset, uclamp = self.cpu, self.cpuset, self.uclamp
         values = {
             "cpu.weight": cpu.weight,
             "cpu.max": cpu.max,
             "cpu.idle": None if cpu.idle is None else int(cpu.idle),
-            "cpuset.cpus": cpuset.cpus,
-            "cpuset.mems": cpuset.mems,
+            "cpuset.cpus": _list(cpuset.cpus),
+            "cpuset.mems": _list(cpuset.mems),
             "cpu.uclamp.min": _percent(uclamp.min),
             "cpu.uclamp.max": _percent(uclamp.max),
         }
         return {name: str(value) for name, value in values.items() if value is not None}
 
+    def over(self, base: GroupSettings) -> GroupSettings:
+        """Return the base with these settings in place of its settings of the same names."""
+        parts = {
+            name: getattr(base, name).model_copy(update=getattr(self, name).model_dump(exclude_unset=True))
+            for name in GroupSettings.model_fields
+        }
+        return GroupSettings.model_construct(**parts)
+
+
+def _list(numbers: str | None) -> str | None:
+    return None if numbers is None else format_cpu_list(parse_cpu_list(numbers))
+
 
 def _percent(share: float | None) -> str | None:
-    return None if share is None else f"{share:.2%}".removesuffix("%")
+    """Return a utilisation in per cent; ``max`` for the whole capacity (cpu_uclamp_print, kernel/sched/core.c)."""
+    return None if share is None else "max" if share == 1 else f"{share:.2%}".removesuffix("%")
 
 
 class TimedSettings(GroupSettings):
@@ -121,3 +137,34 @@ class Group(GroupSettings):
         if any(not change.settings for change in self.at):
             raise ValueError("at: an entry changes nothing: name settings beside after")
         return self
+
+
+def merged(tables: Iterable[Mapping[str, GroupSettings]]) -> dict[str, GroupSettings]:
+    """Return the settings of each group in any of the tables; later tables override earlier tables."""
+    groups: dict[str, GroupSettings] = {}
+    for table in tables:
+        groups |= {name: settings.over(groups.get(name, GroupSettings())) for name, settings in table.items()}
+    return groups
+
+
+def in_place(groups: Iterable[Group], changes: Mapping[str, GroupSettings]) -> dict[str, dict[str, str]]:
+    """Return the settings of every group under a variant's ``changes``; see :attr:`GroupSettings.settings`."""
+    base = {group.name: group for group in groups}
+    return {name: settings.settings for name, settings in merged([base, changes]).items()}
+
+
+def metrics(group: str) -> tuple[MetricSpec, ...]:
+    """Return what the kernel counts for a group over a trial; a verdict needs the name in ``metrics``.
+
+    CPU time (``usage``), periods of the quota, periods in which the group was throttled (``nr_throttled``), the time
+    throttled of all CPUs together, and the time in which some task, and all tasks, waited for a CPU
+    (Documentation/admin-guide/cgroup-v2.rst, cpu.stat and cpu.pressure; accounting/psi.rst).
+    """
+    return (
+        MetricSpec(f"{group}.usage", "s", "higher", judged=False),
+        MetricSpec(f"{group}.periods", "periods", "higher", judged=False),
+        MetricSpec(f"{group}.nr_throttled", "periods", "lower", judged=False),
+        MetricSpec(f"{group}.throttled", "s", "lower", judged=False),
+        MetricSpec(f"{group}.cpu.pressure", "s", "lower", judged=False),
+        MetricSpec(f"{group}.cpu.pressure-full", "s", "lower", judged=False),
+    )

@@ -16,12 +16,15 @@ from pydantic import BaseModel, ValidationError
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment import factorial, toml_data
+from schedlab.experiment.groups import Group, metrics
 from schedlab.experiment.hooks import HookTable, RunTable
 from schedlab.experiment.model import (
+    BESIDE,
     METRIC_NAME,
     METRIC_TABLE,
     About,
     AttributionTable,
+    BesideTable,
     Design,
     Experiment,
     FactorialTable,
@@ -54,6 +57,7 @@ _TABLES: dict[str, type[BaseModel]] = {
     "attribution": AttributionTable,
     "factorial": FactorialTable,
     "sweep": SweepTable,
+    "group": Group,
     "variant": Variant,
     "workload": WorkloadTable,
 }
@@ -178,7 +182,8 @@ def _lines_of(text: str, name: str) -> Place:
 
 def _explain(item: Any) -> list[Finding]:
     """The findings of one validation error of pydantic, in the terms of the file."""
-    path: toml_data.Path = tuple(part for part in item["loc"] if part not in (METRIC_NAME, METRIC_TABLE))
+    parts = (part for part in item["loc"] if part not in (METRIC_NAME, METRIC_TABLE))
+    path: toml_data.Path = tuple("beside" if part == BESIDE else part for part in parts)
     if item["type"] == BAD_TUNABLES:
         return [((*path, name), message) for name, message in item["ctx"]["faults"]]
     return [_explain_field(item, path)]
@@ -260,6 +265,8 @@ def _check(experiment: Experiment) -> Iterator[Finding]:
     yield from _check_stopping(experiment)
     for i, table in enumerate(experiment.workload):
         yield from _check_workload(i, table)
+        yield from _check_loads(i, table)
+    yield from _check_groups(experiment)
 
 
 def _check_variants(experiment: Experiment) -> Iterator[Finding]:
@@ -287,6 +294,29 @@ def _check_labels(experiment: Experiment) -> Iterator[Finding]:
         if (times := labels.count(label)) > 1:
             path = ("workload", i, "label" if table.label else "use")
             yield path, f"{label!r} is used {times} times: give each table a different label"
+
+
+def _check_groups(experiment: Experiment) -> Iterator[Finding]:
+    """Check that groups have different names, and that variants and workloads name groups of the file."""
+    names = [group.name for group in experiment.group]
+    for i, name in enumerate(names):
+        if name in names[:i]:
+            yield ("group", i, "name"), f"two groups are called {name!r}"
+    named: list[tuple[toml_data.Path, str]] = []
+    for i, variant in enumerate(experiment.variant):
+        named += [(("variant", i, "groups", name), name) for name in variant.groups]
+    for i, table in enumerate(experiment.workload):
+        if table.group is not None:
+            named.append((("workload", i, "group"), table.group))
+        named += [
+            (("workload", i, "beside", k, "group"), each.group) for k, each in enumerate(table.loads) if each.group
+        ]
+    for switch, state in experiment.factorial.switches.items() if experiment.factorial else ():
+        named += [(("factorial", "switches", switch, "groups", name), name) for name in state.groups]
+    for path, name in named:
+        if name not in names:
+            hint = _nearest(name, names) if names else "; declare it in a [[group]] table"
+            yield path, f"no group is called {name!r}{hint.replace('keys of this table', 'groups')}"
 
 
 def _check_size(experiment: Experiment) -> Iterator[Finding]:
@@ -342,6 +372,26 @@ def _check_workload(i: int, table: WorkloadTable) -> Iterator[Finding]:
     yield from _check_metrics(i, table, workload)
 
 
+def _check_loads(i: int, table: WorkloadTable) -> Iterator[Finding]:
+    for k, load in enumerate(table.loads):
+        path = ("workload", i, "beside", k)
+        try:
+            workload = adapter(load.use)
+            workload.parameters.model_validate(load.parameters)
+        except UnknownWorkload as error:
+            yield (*path, "use"), f"{error}{'' if error.reason else _nearest(load.use, workload_names())}"
+        except ValidationError as error:
+            names = [*workload.parameters.model_fields, *BesideTable.model_fields]
+            yield from (_parameter_fault(item, load.use, names, path) for item in error.errors())
+
+
+def _parameter_fault(item: Any, use: str, names: list[str], path: toml_data.Path) -> Finding:
+    place, message = _explain_field(item, tuple(item["loc"]))
+    if item["type"] == "extra_forbidden":
+        message = f"{use!r} has no parameter {place[-1]!r}{_nearest(str(place[-1]), names)}"
+    return (*path, *place), message
+
+
 def _rows(table: WorkloadTable) -> int:
     return prod(len(value) if isinstance(value, list) else 1 for value in table.parameters.values())
 
@@ -349,6 +399,7 @@ def _rows(table: WorkloadTable) -> int:
 def _check_metrics(i: int, table: WorkloadTable, workload: AnyAdapter) -> Iterator[Finding]:
     """Check the names in ``metrics``, and the metrics that the table declares."""
     path, names = ("workload", i, "metrics"), [spec.name for spec in workload.metrics]
+    names += [spec.name for group in table.groups for spec in metrics(group)]
     if table.figures:
         try:
             workload.with_figures(table.figures)
@@ -390,10 +441,8 @@ def _check_parameters(i: int, table: WorkloadTable, workload: AnyAdapter, quick:
                 return
         except ValidationError as error:
             for item in error.errors():
-                path, message = _explain_field(item, tuple(item["loc"]))
-                if item["type"] == "extra_forbidden":
-                    names = [*workload.parameters.model_fields, *WorkloadTable.model_fields]
-                    message = f"{table.use!r} has no parameter {path[-1]!r}{_nearest(str(path[-1]), names)}"
+                names = [*workload.parameters.model_fields, *WorkloadTable.model_fields]
+                path, message = _parameter_fault(item, table.use, names, ())
                 inside = ("quick",) if path and path[0] in table.quick and quick else ()
                 if (path, message) not in reported:
                     reported.add((path, message))

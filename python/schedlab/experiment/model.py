@@ -177,6 +177,10 @@ class FactorialTable(Table):
     generators: list[str] = Field(default_factory=list)
 
 
+BESIDE = "tables of beside"
+"""Input name of the field for tables in ``beside``: a text in ``beside`` is a parameter of native workloads."""
+
+
 class BesideTable(BaseModel):
     """``beside``: a workload that runs as a load while the measured workload runs; other keys are its parameters."""
 
@@ -196,7 +200,8 @@ class WorkloadTable(BaseModel):
 
     A parameter may be a list: each combination is a row. ``metrics`` names the metrics that get a verdict; the
     workload has a default. A table in ``metrics`` declares a metric that ``use = "command"`` prints. ``quick`` contains
-    the values that ``--quick`` uses instead.
+    the values that ``--quick`` uses instead. The workload runs in the control group ``group``. Tables in ``beside`` are
+    workloads that run as loads while this workload is measured.
     """
 
     model_config = ConfigDict(extra="allow", frozen=True, strict=True)
@@ -207,6 +212,21 @@ class WorkloadTable(BaseModel):
     metrics: Annotated[list[NameOrFigure], Field(min_length=1)] | None = None
     timeout: Limit | None = None
     quick: dict[str, JsonValue] = Field(default_factory=dict)
+    loads: list[BesideTable] = Field(default_factory=list, alias=BESIDE)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _separate_tables(cls, table: Any) -> Any:
+        beside = table.get("beside") if isinstance(table, dict) else None
+        if not isinstance(beside, list) or not any(isinstance(each, dict) for each in beside):
+            return table
+        return {key: value for key, value in table.items() if key != "beside"} | {BESIDE: beside}
+
+    @property
+    def groups(self) -> tuple[str, ...]:
+        """The groups in which the workload and its loads run."""
+        names = (self.group, *(load.group for load in self.loads))
+        return tuple(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def figures(self) -> tuple[Figure, ...]:

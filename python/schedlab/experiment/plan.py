@@ -19,9 +19,11 @@ from itertools import product
 from typing import Any, Literal
 
 from schedlab.errors import ExperimentError
-from schedlab.experiment.model import Experiment, Variant, WorkloadTable
+from schedlab.experiment import groups
+from schedlab.experiment.model import BesideTable, Experiment, Variant, WorkloadTable
 from schedlab.experiment.seeds import permutation, run_seed
 from schedlab.notation.units import counted
+from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.base import AnyAdapter, Parameters
 from schedlab.workloads.command.figures import Figure
 from schedlab.workloads.registry import adapter
@@ -33,7 +35,8 @@ class Row:
 
     ``parameters`` are the values in the file, without the workload's defaults. ``judged`` are the metrics that get a
     verdict. A trial ends after ``timeout`` seconds. ``figures`` are the metrics that the file declares, and
-    ``surroundings`` are parameters that do not name the row, such as ``setup``.
+    ``surroundings`` are parameters that do not name the row, such as ``setup``. The workload runs in the control group
+    ``group``; ``beside`` are the workloads that run as loads.
     """
 
     label: str
@@ -43,6 +46,8 @@ class Row:
     timeout: float
     figures: tuple[Figure, ...] = ()
     surroundings: Mapping[str, Any] = field(default_factory=dict)
+    group: str | None = None
+    beside: tuple[Row, ...] = ()
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is derived: the classes of native workloads' parameters are made at run time, and no other
@@ -64,6 +69,16 @@ class Row:
     def parameters_json(self) -> str:
         """The parameters as canonical JSON, which identify the row together with ``label``."""
         return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
+
+    @cached_property
+    def metrics(self) -> tuple[MetricSpec, ...]:
+        """The workload's metrics, and the metrics of the groups in which the workload and its loads run."""
+        names = dict.fromkeys(each.group for each in (self, *self.beside) if each.group is not None)
+        return (*self.adapter.metrics, *(spec for name in names for spec in groups.metrics(name)))
+
+    def spec(self, name: str) -> MetricSpec:
+        """Return the metric of this name."""
+        return next(spec for spec in self.metrics if spec.name == name)
 
     @property
     def key(self) -> tuple[str, str]:
@@ -122,9 +137,23 @@ def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:
         for values in combinations(table, quick=quick):
             around = {key: values.pop(key) for key in workload.surroundings & values.keys()}
             judged = table.judged(workload, values)
-            row = Row(table.label or table.use, table.use, values, judged, timeout, table.figures, around)
+            row = Row(
+                table.label or table.use, table.use, values, judged, timeout, table.figures, around, table.group,
+                tuple(_load(load, timeout) for load in table.loads),
+            )  # fmt: skip
             expanded.append(row)
     return tuple(expanded)
+
+
+def _load(table: BesideTable, timeout: float) -> Row:
+    values = table.parameters
+    around = {key: values.pop(key) for key in adapter(table.use).surroundings & values.keys()}
+    return Row(table.use, table.use, values, (), timeout, surroundings=around, group=table.group)
+
+
+def every_row(plan: Plan) -> tuple[Row, ...]:
+    """Return the rows of a plan, and the loads beside them."""
+    return tuple(each for row in plan.rows for each in (row, *row.beside))
 
 
 def variants(experiment: Experiment) -> tuple[Variant, ...]:

@@ -203,10 +203,7 @@ def point(
     """Return the point of these values; ExperimentError for a parameter that the workload does not have or refuses."""
     texts = {key: f"{value}{factors[key].unit}" if factors[key].unit else value for key, value in values.items()}
     parameters = {key.removeprefix(WORKLOAD): value for key, value in texts.items() if key.startswith(WORKLOAD)}
-    row = Row(
-        base.label, base.use, {**base.parameters, **parameters}, base.judged, base.timeout, base.figures,
-        base.surroundings,
-    )  # fmt: skip
+    row = replace(base, parameters={**base.parameters, **parameters})
     try:
         _ = row.validated
     except ValidationError as error:

@@ -65,7 +65,7 @@ def _merged(tables: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     for table in tables:
         for key, value in table.items():
             is_joined = isinstance(value, dict) and key != "hook"
-            merged[key] = {**merged.get(key, {}), **value} if is_joined else value
+            merged[key] = _merged([merged.get(key, {}), value]) if is_joined else value
     return merged
 
 
@@ -83,6 +83,8 @@ def _parts(table: Mapping[str, Any]) -> Iterator[str]:
             yield from (f"{inner} {_value(each)}{_mark(inner) if marks else ''}" for inner, each in _flat(value))
         elif name == "hook" and isinstance(value, dict):
             yield f"hook {shorten(str(value.get('apply')), COMMAND, placeholder='…')}"
+        elif name == "groups" and isinstance(value, dict):
+            yield from (f"{group} {file} {_value(each)}" for group, set_ in value.items() for file, each in _flat(set_))
         else:
             yield f"{name.replace('_', ' ') if name != 'sched_ext' else name} {_value(value)}"
 

@@ -74,7 +74,7 @@ def questions_of(plan: Plan, kind: str = REAL) -> list[Question]:
     questions = []
     for row in plan.rows:
         for name in row.judged:
-            spec = spec_of(row.adapter.spec(name), kind)
+            spec = spec_of(row.spec(name), kind)
             seconds = float(getattr(row.validated, spec.per)) if spec.per else None
             questions.append(
                 Question(

@@ -70,5 +70,5 @@ class Scripted(Target):
         result = self._script(trial)
         if isinstance(result, Measurement):
             return result
-        specs = [spec for spec in trial.row.adapter.metrics if spec.name in trial.row.judged]
+        specs = [spec for spec in trial.row.metrics if spec.name in trial.row.judged]
         return Measurement("ok", float(trial.index), 1.0, [Metric(spec, result) for spec in specs])

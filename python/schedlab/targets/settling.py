@@ -10,7 +10,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from schedlab.experiment.model import QuietTable, SettleTable, Variant
-from schedlab.experiment.plan import Plan, Row, Trial
+from schedlab.experiment.plan import Plan, Row, Trial, every_row
 from schedlab.notation.units import format_time
 from schedlab.observe.conditions import cpu_shares
 from schedlab.results.measurement import UNSETTLED, Measurement
@@ -42,9 +42,10 @@ def spinners(cpus: int) -> Row:
 
 
 def measured_rows(plan: Plan, cpus: int) -> tuple[Row, ...]:
-    """Return the plan's rows, and the row that ``worst_gap`` measures."""
+    """Return the plan's rows with their loads, and the row that ``worst_gap`` measures."""
     settle = plan.experiment.settle
-    return (*plan.rows, spinners(cpus)) if settle and settle.quiet and settle.quiet.worst_gap else plan.rows
+    rows = every_row(plan)
+    return (*rows, spinners(cpus)) if settle and settle.quiet and settle.quiet.worst_gap else rows
 
 
 class SettlingSession(Session):

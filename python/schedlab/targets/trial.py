@@ -79,9 +79,12 @@ def launch(
     timeout: float,
     every_second: Callable[[], object] = lambda: None,
     agent: LocalAgent | None = None,
+    options: Sequence[str] = (),
+    files: Sequence[str] = (),
 ) -> Launched:
     """Run a command under a variant's attributes and environment; see :func:`schedlab.workloads.launcher.run`."""
-    return launcher.run(under(command, variant), timeout, attributes(variant), every_second, agent)
+    words = [*attributes(variant), *options]
+    return launcher.run(under(command, variant), timeout, words, every_second, agent, files)
 
 
 def remarks(trial: Trial, launched: Launched) -> list[str]:

@@ -58,6 +58,9 @@ class KernelRange:
 UNDOCUMENTED = "undocumented"
 """Area of knobs without an entry in a catalogue (:mod:`schedlab.tunables.knobs`)."""
 
+GROUPS = "groups"
+"""Area of the files of a run's control groups (:mod:`schedlab.targets.groups`)."""
+
 
 class Kind(StrEnum):
     """The type of a tunable's value."""

@@ -13,7 +13,7 @@ from typing import Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, PlainValidator, field_validator, model_validator
 
 from schedlab.tunables.codecs import CODEC_NAMES, SEEN
-from schedlab.tunables.terms import FIRST, UNDOCUMENTED, Cost, KernelRange, KernelVersion, Kind, PlaceKind
+from schedlab.tunables.terms import FIRST, GROUPS, UNDOCUMENTED, Cost, KernelRange, KernelVersion, Kind, PlaceKind
 
 UNITS = ("ns", "us", "ms", "s", "min", "h", "B", "KiB", "MiB", "GiB", "MB/s", "GB/s", "percent", "count")
 
@@ -206,6 +206,11 @@ class Tunable(BaseModel):
     def is_documented(self) -> bool:
         """Whether the tunable has an entry, in the catalogue or in a file of the user."""
         return self.area != UNDOCUMENTED
+
+    @property
+    def is_rehearsed(self) -> bool:
+        """Whether only the kernel knows the values that it takes."""
+        return self.area in (UNDOCUMENTED, GROUPS)
 
     @property
     def range(self) -> KernelRange:

@@ -60,6 +60,18 @@ def command_words(command: Command, options: Sequence[str], timeout: float) -> l
     words = [*options, f"--timeout={timeout:.3f}s"]
     if command.repeat > 1:
         words.append(f"--repeat={command.repeat}")
+    return [*words, *_with_servers(command)]
+
+
+def load_option(command: Command, options: Sequence[str]) -> str:
+    """Return the launcher's option that runs another command as a load, under a launcher with these ``options``."""
+    folder = "" if command.cwd is None else f"cd {shlex.quote(str(command.cwd))} && "
+    variables = shlex.join(f"{name}={value}" for name, value in command.environment.items())
+    return f'--beside={folder}exec env {variables} "$0" exec "$1" {shlex.join([*options, *_with_servers(command)])}'
+
+
+def _with_servers(command: Command) -> list[str]:
+    words: list[str] = []
     for server in command.servers:
         words += ["--server", shlex.join(server.argv), "--ready", server.ready]
     return [*words, "--", *command.argv]
@@ -121,6 +133,7 @@ def run(
     options: Sequence[str] = (),
     every_second: Callable[[], object] = lambda: None,
     agent: LocalAgent | None = None,
+    files: Sequence[str] = (),
 ) -> Launched:
     """Run a command on this machine; see :func:`run_by`. The command is killed when schedlab ends, even by SIGKILL.
 
@@ -128,7 +141,7 @@ def run(
     """
     with nullcontext(agent) if agent else closing(LocalAgent()) as here:
         try:
-            return run_by(here, command, timeout, options, every_second)
+            return run_by(here, command, timeout, options, every_second, files)
         finally:
             for group in reversed(command.groups):
                 # The journal names a group that stays: the end of the run removes or reports the group.

@@ -1,5 +1,6 @@
 //! The changes of a live run: tunables put in place and taken back; resources recorded.
 
+use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -79,8 +80,13 @@ impl Changes {
 
     /// Compare the watched files with their values before a trial. A changed value is put back, because the trial explains
     /// the change. The change of a process that is certainly not of the trial is left alone, and the next
-    /// [`Changes::put`] refuses it.
-    pub fn changed_by(&mut self, writers: &LastWriters) -> Vec<ChangedInTrial> {
+    /// [`Changes::put`] refuses it. A file that shows the last text that the launcher wrote (`timed`) is put back too, and
+    /// is not a changed file.
+    pub fn changed_by(
+        &mut self,
+        writers: &LastWriters,
+        timed: &BTreeMap<String, String>,
+    ) -> Vec<ChangedInTrial> {
         let mut changed = Vec::new();
         let mut steps = Vec::new();
         for watched in self.watched.iter().filter(|watched| watched.file.steady) {
@@ -89,10 +95,14 @@ impl Changes {
             if shows(&text, file.form, now) {
                 continue;
             }
-            let by = writers.of(&file.path);
+            let is_timed = timed.get(&file.path).is_some_and(|last| normalised(&text) == normalised(last));
+            let by = if is_timed { Writer::Workload } else { writers.of(&file.path) };
             if by != Writer::Other {
                 let old = shown(file.form, &text).unwrap_or_else(|| now.clone());
                 steps.push(Write { n: 0, file: file.clone(), old, new: now.clone() });
+            }
+            if is_timed {
+                continue;
             }
             changed.push(ChangedInTrial {
                 name: file.name.clone(),

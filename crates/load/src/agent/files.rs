@@ -82,8 +82,9 @@ pub fn set(settings: &[Setting]) -> Vec<Written> {
     written
 }
 
-/// Put back the written files that a trial has changed, and return the changes.
-pub fn put_back(written: &[Written]) -> Vec<ChangedInTrial> {
+/// Put back the written files that a trial has changed, and return the changes, without the files that show the last text
+/// that the launcher wrote (`timed`).
+pub fn put_back(written: &[Written], timed: &BTreeMap<String, String>) -> Vec<ChangedInTrial> {
     let shown =
         |path: &str| String::from_utf8_lossy(&read_bytes(Path::new(path)).unwrap_or_default()).into_owned();
     let mut changed = Vec::new();
@@ -92,6 +93,9 @@ pub fn put_back(written: &[Written]) -> Vec<ChangedInTrial> {
         if now != *before {
             let text = text.clone().unwrap_or_else(|| normalised(before));
             let put_back = write_line(Path::new(path), &text).is_ok() && shown(path) == *before;
+            if put_back && timed.get(path).is_some_and(|last| normalised(last) == normalised(&now)) {
+                continue;
+            }
             let (name, path, from, to) = (name.clone(), path.clone(), normalised(before), normalised(&now));
             // Guests have no other processes.
             changed.push(ChangedInTrial { name, path, from, to, by: Writer::Workload, put_back });

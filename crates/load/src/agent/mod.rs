@@ -16,6 +16,7 @@
 
 mod changes;
 mod files;
+mod groups;
 mod hooks;
 mod journal;
 mod keeper;

@@ -92,6 +92,15 @@ pub enum Request {
         /// The values of a variant.
         wanted: Vec<Change>,
     },
+    /// Return the directories of control groups by group and controller.
+    Groups {
+        /// Names of the groups.
+        names: Vec<String>,
+        /// Controllers that the groups need.
+        controllers: Vec<String>,
+        /// Whether to make the groups; otherwise nothing is changed.
+        make: bool,
+    },
     /// Record a resource that the run is about to make. The end of the run removes the resource.
     Made(Resource),
     /// Record that the run has removed a resource.

@@ -26,9 +26,10 @@ const SEGMENTS: &str = "/proc/sysvipc/shm";
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Resource {
     /// `folder` with its contents, `segment` of System V shared memory (shmget(2)), control `group` (cgroups(7)),
-    /// [`VARIANT_HOOK`] or `run hook`.
+    /// `controllers` of control groups, [`VARIANT_HOOK`] or `run hook`.
     pub what: String,
-    /// Path of a folder or group, key of a segment, or name of a hook's variant or experiment.
+    /// Path of a folder or group, key of a segment, a file and the text that takes the controllers away, or name of a hook's
+    /// variant or experiment.
     pub name: String,
     /// The undo of a hook.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -55,9 +56,10 @@ impl Resource {
         match self.what.as_str() {
             "folder" => remove_folder(path),
             // After a reboot, a resource of the same name belongs to another process.
-            "segment" | "group" if booted => Ok(false),
+            "segment" | "group" | "controllers" if booted => Ok(false),
             "segment" => self.name.parse().map_err(io::Error::other).and_then(remove_segments),
             "group" => remove_group(path),
+            "controllers" => disable(&self.name),
             _ => Err(io::Error::other("this program does not support this kind")),
         }
     }
@@ -89,6 +91,14 @@ fn remove_folder(path: &Path) -> io::Result<bool> {
 fn remove_group(path: &Path) -> io::Result<bool> {
     // A process leaves its group a moment after its end was reported.
     until_ended(|| fs::remove_dir(path), |error| error.raw_os_error() == Some(libc::EBUSY))
+}
+
+fn disable(name: &str) -> io::Result<bool> {
+    let (path, text) = name.split_once(' ').ok_or_else(|| io::Error::other("it names no controllers"))?;
+    match fs::write(path, text) {
+        Err(error) if is_absent(&error) => Ok(false),
+        done => done.map(|()| true),
+    }
 }
 
 /// Repeat a removal while processes of the run may end. Return false if there is nothing to remove.

@@ -17,13 +17,14 @@ use serde_json::{Value as Json, json};
 use super::Arguments;
 use super::changes::Changes;
 use super::files::{self, Tunables, Written};
+use super::groups;
 use super::lock::MachineLock;
 use super::place;
 use super::protocol::{Answer, Frame, Kind, Refusal, Request, Trial, reply};
 use super::records::Opened;
 use super::recovery;
 use super::state::Outcome;
-use super::trial::Running;
+use super::trial::{self, Running};
 use super::writers::Watch;
 use crate::sys::process::{self, Pid};
 use crate::sys::wait;
@@ -154,9 +155,10 @@ impl Session {
         {
             self.succeeded = result["status"] == 0;
             let id = running.id;
+            let timed = trial::timed(&result);
             result["changed"] = json!(match &mut self.changes {
-                Some(changes) => changes.changed_by(&running.last_writers()),
-                None => files::put_back(&self.written),
+                Some(changes) => changes.changed_by(&running.last_writers(), &timed),
+                None => files::put_back(&self.written, &timed),
             });
             if !self.reply(id, &Ok(result))? {
                 return Ok(Some(End::Lost));
@@ -290,6 +292,10 @@ impl Session {
                 self.idle()?;
                 let (writes, left) = self.changes()?.put(&wanted)?;
                 Ok(json!({ "writes": writes, "left": left }))
+            }
+            Request::Groups { names, controllers, make } => {
+                self.idle()?;
+                groups::groups(&self.tunables, self.changes.as_mut(), &names, &controllers, make)
             }
             Request::Cancel => {
                 if let Some(running) = self.running.take() {

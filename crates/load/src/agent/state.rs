@@ -144,7 +144,12 @@ impl State {
             self.made.into_iter().partition(|resource| resource.what == VARIANT_HOOK);
         let mut outcomes = remove(hooks, booted, &mut finished);
         let is_reset = booted && tunables.real();
-        let mut waiting: Vec<&Held> = if is_reset { Vec::new() } else { self.held.iter().rev().collect() };
+        // The values in a control group end with the group.
+        let is_in_group = |held: &&Held| {
+            resources.iter().any(|made| Path::new(&held.last.file.path).starts_with(&made.name))
+        };
+        let mut waiting: Vec<&Held> =
+            self.held.iter().rev().filter(|held| !is_reset && !is_in_group(held)).collect();
         while !waiting.is_empty() {
             let mut again = Vec::new();
             for held in &waiting {

@@ -1,5 +1,6 @@
 //! A trial under way: the launcher as a child of the agent.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::fs::File;
 use std::io;
@@ -17,6 +18,7 @@ use serde_json::{Value as Json, json};
 use super::files::read_all;
 use super::protocol::{Kind, Refusal, Trial};
 use super::writers::{LastWriters, Watch};
+use crate::launcher::MadeWrite;
 use crate::sys::process::{self, Usage};
 use crate::sys::wait;
 
@@ -180,6 +182,14 @@ impl Running {
         self.sigterm_sent = true;
         process::kill(self.child.id() as process::Pid, libc::SIGTERM);
     }
+}
+
+/// The last text of each file that the launcher has written during the trial, according to its report.
+pub fn timed(result: &Json) -> BTreeMap<String, String> {
+    let report = result["report"].as_str().and_then(|text| serde_json::from_str::<Json>(text).ok());
+    let writes =
+        report.and_then(|report| serde_json::from_value::<Vec<MadeWrite>>(report["timed"].clone()).ok());
+    writes.into_iter().flatten().map(|write| (write.path, write.text)).collect()
 }
 
 fn code(status: ExitStatus) -> i32 {

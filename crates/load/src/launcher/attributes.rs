@@ -1,7 +1,8 @@
 //! Scheduling attributes: applied, read back, and explained when the kernel refuses.
 
 use std::fmt::Display;
-use std::io;
+use std::fs::OpenOptions;
+use std::io::{self, Write};
 use std::time::Duration;
 
 use nix::sys::prctl::{get_timerslack, set_timerslack};
@@ -42,6 +43,13 @@ impl Wanted {
     /// Apply the attributes to the calling thread and read the attributes back. The error names the limit
     /// that prevents the change.
     pub fn apply(&self) -> Result<InEffect, String> {
+        for group in &self.groups {
+            // 0 is the writing process (cgroups(7)).
+            let entered = OpenOptions::new().write(true).open(group.join("cgroup.procs"));
+            entered
+                .and_then(|mut file| file.write_all(b"0"))
+                .map_err(|error| format!("entering the control group {}: {error}", group.display()))?;
+        }
         if let Some(wanted) = &self.cpus {
             restrict_to(wanted)?;
         }

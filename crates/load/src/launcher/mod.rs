@@ -21,7 +21,9 @@ mod report;
 mod server;
 mod start;
 mod supervisor;
+mod timed;
 pub mod wanted;
 
 pub use front::{LAUNCHER_FAILED, launch};
 pub use order::Order;
+pub use report::MadeWrite;

@@ -37,6 +37,16 @@ pub struct Order {
     /// Condition that the server is ready: tcp:PORT (on 127.0.0.1), unix:PATH or exec:COMMAND.
     #[arg(long, value_name = "HOW")]
     ready: Vec<Ready>,
+    /// Keep this shell command line running beside the command, restarted when it succeeds; its failure fails the launch. It
+    /// is `exec "$0" exec "$1" …`: $0 is this program, $1 the option --started. May be repeated.
+    #[arg(long, value_name = "COMMAND")]
+    beside: Vec<String>,
+    /// Write TEXT to a file this long after the start of the command; may be repeated.
+    #[arg(long, value_name = "AFTER=PATH=TEXT")]
+    pub at: Vec<TimedWrite>,
+    /// Write a byte to this descriptor when the command has started.
+    #[arg(long, value_name = "FD")]
+    pub started: Option<i32>,
     /// Signal that ends a server (default TERM): once for all servers, or once for each server.
     #[arg(long, value_name = "SIGNAL")]
     stop: Vec<String>,
@@ -74,7 +84,7 @@ impl Order {
         }
     }
 
-    /// Servers to start before the command, in order.
+    /// Servers to start before the command, in order; the loads beside the command last.
     pub fn servers(&self) -> Result<Vec<Server>, String> {
         let (servers, ready) = (self.server.len(), self.ready.len());
         if servers != ready {
@@ -96,7 +106,38 @@ impl Order {
         let server = |(at, (command, ready)): (usize, (&String, &Ready))| {
             Ok(Server { command: command.clone(), ready: ready.clone(), stop: stop(at)? })
         };
-        self.server.iter().zip(&self.ready).enumerate().map(server).collect()
+        let load = |command: &String| {
+            Ok(Server { command: command.clone(), ready: Ready::Load, stop: libc::SIGTERM })
+        };
+        self.server
+            .iter()
+            .zip(&self.ready)
+            .enumerate()
+            .map(server)
+            .chain(self.beside.iter().map(load))
+            .collect()
+    }
+}
+
+/// A write to a file while the command runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TimedWrite {
+    /// Time from the start of the command.
+    pub after: Duration,
+    /// The file.
+    pub path: PathBuf,
+    /// The text to write.
+    pub text: String,
+}
+
+impl FromStr for TimedWrite {
+    type Err = String;
+
+    fn from_str(value: &str) -> Result<Self, String> {
+        let wrong = || format!("`{value}` is not AFTER=PATH=TEXT, such as 5s=/sys/fs/cgroup/a/cpu.weight=50");
+        let (after, rest) = value.split_once('=').ok_or_else(wrong)?;
+        let (path, text) = rest.split_once('=').ok_or_else(wrong)?;
+        Ok(Self { after: duration(after)?, path: path.into(), text: text.to_owned() })
     }
 }
 
@@ -148,6 +189,8 @@ pub enum Ready {
     Unix(PathBuf),
     /// A command line, for `sh -c`, succeeds.
     Exec(String),
+    /// The server is a load beside the command, and its launcher has started the load.
+    Load,
 }
 
 impl FromStr for Ready {

@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::attributes::InEffect;
 use super::order::Target;
@@ -41,8 +41,22 @@ pub struct Report {
     pub others_us: Option<u64>,
     /// Attributes as read back before the exec.
     pub attributes: InEffect,
+    /// Writes of `--at` that were made.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub timed: Vec<MadeWrite>,
     /// `/proc/PID/sched` of the command's first process at its end; empty if the kernel lacks the file.
     pub sched: String,
+}
+
+/// A write to a file that was made while the command ran.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct MadeWrite {
+    /// Time from the start of the command, in nanoseconds.
+    pub after_ns: u64,
+    /// The file.
+    pub path: String,
+    /// The text.
+    pub text: String,
 }
 
 /// A run of a repeated command.

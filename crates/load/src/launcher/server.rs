@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Read, Seek, SeekFrom};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
@@ -24,6 +24,8 @@ pub struct Running<'s> {
     pub pid: Pid,
     /// Description of the server.
     pub server: &'s Server,
+    output: OwnedFd,
+    mark: File,
 }
 
 /// Pause between two tests of readiness.
@@ -35,33 +37,55 @@ const CONNECT_TIMEOUT: Duration = Duration::from_millis(200);
 /// Bytes at the end of a failed server's output that a message quotes.
 const QUOTED: i64 = 2000;
 
+/// Start a server.
+fn start_up<'s>(server: &'s Server, order: &Order) -> Result<Running<'s>, LoadError> {
+    let failed = |reason: String| server.error(&reason);
+    server.ready.ensure_free().map_err(failed)?;
+    // A load's launcher writes a byte to this file, which the load inherits.
+    let mark = File::from(memfd_create(c"started", MFdFlags::empty()).map_err(io::Error::from)?);
+    let output: OwnedFd = memfd_create(c"server-output", MFdFlags::MFD_CLOEXEC).map_err(io::Error::from)?;
+    let plain = Wanted::default();
+    let is_plain = order.plain_servers || server.ready == Ready::Load;
+    let wanted = if is_plain { &plain } else { &order.wanted };
+    let program = std::env::current_exe()?.display().to_string();
+    let option = format!("--started={}", mark.as_raw_fd());
+    let shell = ["sh".to_owned(), "-c".to_owned(), server.command.clone(), program, option];
+    let started = start(&shell, wanted, Streams::Into(&output)).map_err(|error| match error {
+        NotStarted::Attributes(text) | NotStarted::Exec(_, text) | NotStarted::System(text) => failed(text),
+    })?;
+    Ok(Running { pid: started.pid, server, output, mark })
+}
+
 /// Start a server and wait until the server is ready.
 pub fn bring_up<'s>(
     server: &'s Server,
     order: &Order,
     events: &mut Events,
 ) -> Result<Running<'s>, LoadError> {
-    let failed = |reason: String| LoadError::Launch(format!("server `{}`: {reason}", server.command));
-    server.ready.ensure_free().map_err(failed)?;
-    let output: OwnedFd = memfd_create(c"server-output", MFdFlags::MFD_CLOEXEC).map_err(io::Error::from)?;
-    let plain = Wanted::default();
-    let wanted = if order.plain_servers { &plain } else { &order.wanted };
-    let shell = ["sh".to_owned(), "-c".to_owned(), server.command.clone()];
-    let started = start(&shell, wanted, Streams::Into(&output)).map_err(|error| match error {
-        NotStarted::Attributes(text) | NotStarted::Exec(_, text) | NotStarted::System(text) => failed(text),
-    })?;
+    let running = start_up(server, order)?;
+    let (noun, failed) = (server.noun(), |reason: String| server.error(&reason));
     let deadline = Instant::now() + order.ready_timeout;
     loop {
-        if let Some(how) = process::wait_no_hang(started.pid)?.map(|ended| ended.how) {
+        if running.mark.metadata()?.len() > 0 {
+            return Ok(running);
+        }
+        if let Some(how) = process::wait_no_hang(running.pid)?.map(|ended| ended.how) {
             let how = describe(how);
-            return Err(failed(format!("ended before the server was ready: {how}{}", tail(output))));
+            return Err(failed(format!(
+                "ended before the {noun} was ready: {how}{}",
+                tail(noun, &running.output)
+            )));
         }
         if server.ready.is_met(deadline) {
-            return Ok(Running { pid: started.pid, server });
+            return Ok(running);
         }
-        if Instant::now() >= deadline {
+        // The launcher of a load has limits for the load's servers.
+        if Instant::now() >= deadline && server.ready != Ready::Load {
             let (ready, patience) = (&server.ready, order.ready_timeout);
-            return Err(failed(format!("not ready after {patience:?} ({ready:?}){}", tail(output))));
+            return Err(failed(format!(
+                "not ready after {patience:?} ({ready:?}){}",
+                tail(noun, &running.output)
+            )));
         }
         match events.next(Some(Instant::now() + PAUSE))? {
             Event::Stop(signal) => return Err(LoadError::Interrupted(signal)),
@@ -71,18 +95,50 @@ pub fn bring_up<'s>(
     }
 }
 
+/// Start each load again that has ended with success. Return an error if a load has failed.
+pub fn restart_loads(servers: &mut [Running<'_>], order: &Order) -> Result<(), LoadError> {
+    for running in servers.iter_mut().filter(|running| running.server.ready == Ready::Load) {
+        match process::wait_no_hang(running.pid).map(|ended| ended.map(|ended| ended.how)) {
+            Ok(None) => {}
+            Ok(Some(how)) if how != How::Exited(0) => return Err(running.failure(how)),
+            // Reaped already: the load ended between two runs of the command.
+            Ok(_) | Err(_) => *running = start_up(running.server, order)?,
+        }
+    }
+    Ok(())
+}
+
 /// Return an error if a server has failed. Remove servers that have exited with status 0, as some servers do
 /// after a session.
 pub fn ensure_alive(servers: &mut Vec<Running<'_>>) -> Result<(), LoadError> {
     for at in (0..servers.len()).rev() {
+        if servers[at].server.ready == Ready::Load {
+            continue;
+        }
         let Ok(Some(ended)) = process::wait_no_hang(servers[at].pid) else { continue };
         let server = servers.remove(at);
         if ended.how != How::Exited(0) {
-            let (command, how) = (&server.server.command, describe(ended.how));
-            return Err(LoadError::Launch(format!("server `{command}` ended during the command: {how}")));
+            return Err(server.failure(ended.how));
         }
     }
     Ok(())
+}
+
+impl Running<'_> {
+    fn failure(&self, how: How) -> LoadError {
+        let (how, output) = (describe(how), tail(self.server.noun(), &self.output));
+        self.server.error(&format!("ended during the command: {how}{output}"))
+    }
+}
+
+impl Server {
+    fn noun(&self) -> &'static str {
+        if self.ready == Ready::Load { "load" } else { "server" }
+    }
+
+    fn error(&self, reason: &str) -> LoadError {
+        LoadError::Launch(format!("{} `{}`: {reason}", self.noun(), self.command))
+    }
 }
 
 fn describe(how: How) -> String {
@@ -93,17 +149,17 @@ fn describe(how: How) -> String {
 }
 
 /// Tail of a server's output, as a paragraph.
-fn tail(output: OwnedFd) -> String {
-    let mut file = File::from(output);
+fn tail(noun: &str, output: &OwnedFd) -> String {
+    let Ok(mut file) = output.try_clone().map(File::from) else { return String::new() };
     let mut text = Vec::new();
     let length = file.seek(SeekFrom::End(0)).unwrap_or(0) as i64;
     let _ = file.seek(SeekFrom::End(-length.min(QUOTED)));
     let _ = file.read_to_end(&mut text);
     let text = String::from_utf8_lossy(&text).trim().to_owned();
     if text.is_empty() {
-        ". The server wrote nothing".to_owned()
+        format!(". The {noun} wrote nothing")
     } else {
-        format!(". The server wrote:\n{text}")
+        format!(". The {noun} wrote:\n{text}")
     }
 }
 
@@ -121,7 +177,7 @@ impl Ready {
             Self::Unix(path) if UnixStream::connect(path).is_ok() => {
                 Err(format!("socket {} is already in use; stop its user or choose another", path.display()))
             }
-            Self::Unix(_) | Self::Exec(_) => Ok(()),
+            Self::Unix(_) | Self::Exec(_) | Self::Load => Ok(()),
         }
     }
 
@@ -132,6 +188,7 @@ impl Ready {
                 let address = SocketAddr::from((Ipv4Addr::LOCALHOST, *port));
                 TcpStream::connect_timeout(&address, CONNECT_TIMEOUT).is_ok()
             }
+            Self::Load => false,
             Self::Unix(path) => UnixStream::connect(path).is_ok(),
             Self::Exec(command) => {
                 let mut test = std::process::Command::new("sh");

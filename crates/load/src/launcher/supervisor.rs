@@ -1,8 +1,8 @@
 //! The supervisor: starts the servers, times the command, and ends every process.
 
-use std::fs;
-use std::io;
-use std::time::{Duration, Instant};
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::time::Instant;
 
 use nix::sys::signal::Signal;
 use nix::unistd::setsid;
@@ -13,6 +13,7 @@ use super::order::{Order, Server};
 use super::report::{Report, Run, SCHEMA, Sink};
 use super::server::{self, Running};
 use super::start::{NotStarted, Streams, start};
+use super::timed::Timed;
 use crate::error::LoadError;
 use crate::strays::kill_descendants;
 use crate::sys::clock;
@@ -44,16 +45,18 @@ fn carry_out<'s>(
     running: &mut Vec<Running<'s>>,
 ) -> Result<u8, LoadError> {
     let sink = Sink::open(order.report.as_ref())?;
+    let mut started = order.started.map(process::take_over).transpose()?.map(File::from);
     for each in servers {
         running.push(server::bring_up(each, order, events)?);
     }
     let begin = clock::now_ns();
+    let mut timed = Timed::new(&order.at);
     let deadline = order.timeout.map(|timeout| Instant::now() + timeout);
     let mut runs = Vec::new();
     let mut usage = Usage::default();
     let mut strays_killed = 0;
     loop {
-        let (done, why) = run_once(order, deadline, events, running)?;
+        let (done, why) = run_once(order, deadline, events, running, &mut timed, started.take())?;
         usage = usage.plus(done.end.usage);
         strays_killed += done.strays_killed;
         runs.push(Run {
@@ -76,7 +79,8 @@ fn carry_out<'s>(
         if order.repeat == 1 {
             runs.clear();
         }
-        sink.write(&describe(done, why, elapsed_ns, runs, usage, strays_killed))?;
+        let timed = timed.into_made();
+        sink.write(&Report { timed, ..describe(done, why, elapsed_ns, runs, usage, strays_killed) })?;
         return Ok(status);
     }
 }
@@ -97,6 +101,8 @@ fn run_once(
     deadline: Option<Instant>,
     events: &mut Events,
     servers: &mut Vec<Running<'_>>,
+    timed: &mut Timed<'_>,
+    announced: Option<File>,
 ) -> Result<(Done, Why), LoadError> {
     let begin = clock::now_ns();
     let started = match start(&order.command, &order.wanted, Streams::Inherited) {
@@ -104,7 +110,10 @@ fn run_once(
         Err(NotStarted::Exec(status, text)) => return Err(LoadError::Exec { status, text }),
         Err(NotStarted::Attributes(text) | NotStarted::System(text)) => return Err(LoadError::Launch(text)),
     };
-    let why = await_end(started.pid, deadline, order.last_words, events)?;
+    if let Some(mut announced) = announced {
+        announced.write_all(b"+")?;
+    }
+    let why = await_end(started.pid, deadline, order, events, servers, timed)?;
     let elapsed_ns = clock::now_ns() - begin;
     // Between its end and its reaping, /proc has the figures of the command's complete run time.
     let tree = process::usage_of_ended(started.pid).map_err(LoadError::system("waiting for the command"))?;
@@ -113,6 +122,7 @@ fn run_once(
     let others_us = first_ns.map(|ns| (tree.user_us + tree.system_us).saturating_sub(ns / 1000));
     let sched = fs::read_to_string(format!("/proc/{}/sched", started.pid)).unwrap_or_default();
     let end = process::wait(started.pid).map_err(LoadError::system("waiting for the command"))?;
+    server::restart_loads(servers, order)?;
     server::ensure_alive(servers)?;
     let spared: Vec<Pid> = servers.iter().map(|server| server.pid).collect();
     let keeps = order.keep_strays && why == Why::Itself;
@@ -138,24 +148,35 @@ enum Why {
 fn await_end(
     pid: Pid,
     mut deadline: Option<Instant>,
-    last_words: Duration,
+    order: &Order,
     events: &mut Events,
+    servers: &mut [Running<'_>],
+    timed: &mut Timed<'_>,
 ) -> Result<Why, LoadError> {
     let mut why = Why::Itself;
     let mut until = deadline;
+    server::restart_loads(servers, order)?;
     loop {
         // Checks the command alone: other processes are reaped after its end.
         if process::has_ended(pid).map_err(LoadError::system("waiting for the command"))? {
             return Ok(why);
         }
-        let event = events.next(until).map_err(LoadError::system("waiting for the command"))?;
+        let next = [until, timed.next()].into_iter().flatten().min();
+        let event = events.next(next).map_err(LoadError::system("waiting for the command"))?;
+        timed.write_due()?;
+        if event == Event::Time && until.is_none_or(|until| Instant::now() < until) {
+            continue;
+        }
         until = None;
         match event {
-            Event::Child => until = deadline,
+            Event::Child => {
+                server::restart_loads(servers, order)?;
+                until = deadline;
+            }
             Event::Stop(signal) => {
                 why = Why::Signal(signal);
                 process::kill(-pid, signal);
-                deadline = Some(Instant::now() + last_words);
+                deadline = Some(Instant::now() + order.last_words);
                 until = deadline;
             }
             Event::Time | Event::Gone => {
@@ -208,6 +229,7 @@ fn describe(
         strays_killed,
         others_us: last.others_us,
         attributes: last.attributes,
+        timed: Vec::new(),
         sched: last.sched,
     }
 }

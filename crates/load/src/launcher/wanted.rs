@@ -1,5 +1,6 @@
 //! Scheduling attributes as options of the command line.
 
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
@@ -49,6 +50,9 @@ pub struct Wanted {
     /// CPUs to run on, such as 0-1,3.
     #[arg(long, value_parser = cpu_list, value_name = "LIST")]
     pub cpus: Option<Box<[usize]>>,
+    /// Directory of the control group to run in; may be repeated, for the hierarchies of version 1.
+    #[arg(long = "group", value_name = "PATH")]
+    pub groups: Vec<PathBuf>,
 }
 
 /// Range of the slice that the kernel accepts without clamping (sched_setattr(2), Linux 6.12).

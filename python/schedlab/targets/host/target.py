@@ -13,7 +13,7 @@ from typing import Any
 
 from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.experiment.model import Variant
-from schedlab.experiment.plan import Plan, Trial
+from schedlab.experiment.plan import Plan, Row, Trial, every_row
 from schedlab.experiment.state import GUEST_ONLY
 from schedlab.files import cache, folders, scratch
 from schedlab.observe.conditions import Watch, between
@@ -22,6 +22,8 @@ from schedlab.observe.fingerprint import take
 from schedlab.results.measurement import UNDOCUMENTED, Measurement
 from schedlab.simulation.models import kernels_with
 from schedlab.targets import sched_ext
+from schedlab.targets.groups import Groups, placed
+from schedlab.targets.groups import missing_requirements as missing_groups
 from schedlab.targets.hooks import Hooks
 from schedlab.targets.protocol import MissingRequirement, Session, Target, naming
 from schedlab.targets.sched_ext.kernel import Kernel
@@ -71,7 +73,8 @@ class Host(Target):
             hooks = Hooks(journal.agent, plan)
             if any(variant.tunables for variant in plan.variants):
                 stack.enter_context(self._system.debugfs())
-            journal.watch(variant.tunables for variant in plan.variants)
+            groups = placed(plan, journal.agent, self._system)
+            journal.watch(groups.every_state(plan.variants))
             place = Place(cache.folder(), stack.enter_context(scratch.folder(journal)), journal)
             cpus = os.cpu_count() or 1
             rows = {row.key: PreparedRow.of(row) for row in measured_rows(plan, cpus)}
@@ -81,7 +84,8 @@ class Host(Target):
             # Entered last and left first: tunables and workloads are undone under the machine's own scheduler.
             slot = stack.enter_context(self._scheduling(plan))
             names = [variant.name for variant in plan.variants]
-            yield settled(HostSession(rows, place, journal, counters, hooks, slot, names), plan, read_here, cpus)
+            session = HostSession(rows, place, journal, counters, hooks, slot, names, groups)
+            yield settled(session, plan, read_here, cpus)
 
     @contextmanager
     def _scheduling(self, plan: Plan) -> Iterator[sched_ext.Slot | None]:
@@ -126,6 +130,7 @@ class HostSession:
         hooks: Hooks,
         slot: sched_ext.Slot | None = None,
         variants: Sequence[str] = (),
+        groups: Groups = Groups(),  # noqa: B008  # immutable
     ) -> None:
         self._rows = rows
         self._place = place
@@ -134,6 +139,7 @@ class HostSession:
         self._counters = counters
         self._hooks = hooks
         self._slot = slot
+        self._groups = groups
         self._watch = Watch()
         self._cpus = os.cpu_count() or 1
 
@@ -158,7 +164,7 @@ class HostSession:
         if self._slot and not self._slot.serves(variant):
             self._slot.clear()
         self._hooks.leave(variant)
-        self._journal.put(variant.tunables)
+        self._journal.put(self._groups.wanted(variant))
         if self._journal.left_alone:
             # Another process changed the value: later baselines would differ from earlier baselines.
             raise CannotRunHere(
@@ -173,8 +179,7 @@ class HostSession:
         """Run a trial; a failure, a timeout or unreadable output is a measurement with its reason."""
         row = self._rows[trial.row.key]
         try:
-            row.adapter.before_trial(row.parameters, self._place)
-            command = row.adapter.trial_command(row.parameters, self._place)
+            command, *loads = (self._command(each) for each in (trial.row, *trial.row.beside))
             self._check()
         except TrialFailure as failure:
             return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
@@ -188,7 +193,8 @@ class HostSession:
 
         try:
             agent = self._journal.agent
-            launched = launch(command, trial.variant, trial.row.timeout, every_second, agent)
+            options, files = self._groups.options(trial.row, loads), self._groups.observed(trial.row)
+            launched = launch(command, trial.variant, trial.row.timeout, every_second, agent, options, files)
             last, after = self._counters.snapshot(), self._watch.snapshot()
             elapsed = time.monotonic() - began
             self._check()
@@ -198,7 +204,16 @@ class HostSession:
         outcome = interpret(row.adapter, row.parameters, launched, trial.row.timeout)
         conditions = between(before, after, during, elapsed, cpu_seconds(launched), self._cpus)
         counters = self._counters.delta(first, last)
-        return self._hooks.checked(measured(launched, outcome, (started, elapsed), conditions, counters))
+        result = measured(launched, outcome, (started, elapsed), conditions, counters)
+        if launched.reply is not None:
+            self._remarks.add(trial.variant.name, self._groups.remarks(launched.reply))
+            result = self._groups.completed(result, trial.row, launched.reply)
+        return self._hooks.checked(result)
+
+    def _command(self, row: Row) -> Command:
+        prepared = self._rows[row.key]
+        prepared.adapter.before_trial(prepared.parameters, self._place)
+        return prepared.adapter.trial_command(prepared.parameters, self._place)
 
     def _check(self) -> None:
         """Raise TrialFailure when the loaded scheduler is not the variant's, and Lost when the tunables are not."""
@@ -216,8 +231,9 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
         yield MissingRequirement("schedload", "the load generator and launcher is missing", SCHEDLOAD.package)
         return
     try:
-        with closing(LocalAgent()) as agent:
+        with closing(LocalAgent(root=system.root)) as agent:
             busy = agent.holder()
+            yield from missing_groups(plan, agent)
         if busy is not None:
             yield MissingRequirement("machine", f"another run is measuring on this machine ({busy})", WAIT)
     except CannotRunHere as error:
@@ -233,7 +249,7 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
 def _tools(plan: Plan) -> Iterator[MissingRequirement]:
     reported: set[str] = set()
     sets_path = any("PATH" in variant.environment for variant in plan.variants)
-    for row in plan.rows:
+    for row in every_row(plan):
         prepared = PreparedRow.of(row)
         absent = missing(prepared.adapter)
         reasons = [f"{tool.program} is not installed" for tool in absent]

@@ -171,6 +171,9 @@ def missing_requirements(plan: Plan, machine: Model, target_kernel: Model) -> It
 def _programs(plan: Plan, machine: Model) -> tuple[list[RowProgram], list[MissingRequirement]]:
     programs, refused = [], {}
     for row in plan.rows:
+        if row.group is not None or row.beside:
+            reason, remedy = "runs in a group or beside tables, which the simulator lacks", "use a real kernel"
+            refused[row.label, reason] = MissingRequirement(f"workload {row.label!r}", reason, remedy)
         try:
             programs.append(row_program(row, machine))
         except NotBuilt:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from schedlab.experiment.model import Variant
-from schedlab.experiment.plan import CONTROL, Plan
+from schedlab.experiment.plan import CONTROL, Plan, every_row
 from schedlab.experiment.state import GUEST_ONLY
+from schedlab.targets import groups
 from schedlab.targets.protocol import Fault, MissingRequirement, naming
 from schedlab.targets.ssh.agent import Agent
 from schedlab.targets.ssh.trials import RemoteRow
@@ -26,7 +27,7 @@ ONLY_ELSEWHERE = ("sched_ext", *GUEST_ONLY)
 def missing_requirements(plan: Plan, agent: Agent, system: System) -> Iterator[MissingRequirement]:
     """Everything that would stop this plan there: tools, preparations, attributes, tunables."""
     reported = set()
-    for row in plan.rows:
+    for row in every_row(plan):
         for fault in _row_faults(RemoteRow.of(row, agent), agent):
             if (key := (row.label, fault)) not in reported:
                 reported.add(key)
@@ -35,6 +36,7 @@ def missing_requirements(plan: Plan, agent: Agent, system: System) -> Iterator[M
         if variant.name != CONTROL:
             yield from _variant_faults(variant, agent)
     yield from _tunables(plan, system)
+    yield from groups.missing_requirements(plan, agent)
 
 
 def _row_faults(row: RemoteRow, agent: Agent) -> Iterator[tuple[str, str]]:

@@ -16,6 +16,7 @@ from schedlab.experiment.target_table import TargetTable
 from schedlab.files import scratch
 from schedlab.observe.fingerprint import FILES, take
 from schedlab.results.measurement import UNDOCUMENTED, Measurement
+from schedlab.targets import groups
 from schedlab.targets.boots import kernels
 from schedlab.targets.boots.boot import LIMIT, PROGRAM, BootFailed, Boots
 from schedlab.targets.boots.control import control
@@ -184,7 +185,8 @@ class Remote(Target):
                 stack.enter_context(agent.fitting())
                 # In memory, because files are written at each trial.
                 observer = trials.Observer(stack.enter_context(scratch.locked_folder(FOLDER)))
-                session = RemoteSession(agent, system, rows, plan.variants, observer, hooks)
+                placed = groups.placed(plan, agent, system)
+                session = RemoteSession(agent, system, rows, plan.variants, observer, hooks, placed)
                 yield settled(session, plan, lambda paths: agent.read(paths)[0], cpus)
         finally:
             try:
@@ -266,13 +268,15 @@ class RemoteSession:
         variants: Sequence[Variant],
         observer: trials.Observer,
         hooks: Hooks,
+        placed: groups.Groups,
     ) -> None:
         self._agent = agent
         self._hooks = hooks
         self._observer = observer
         self._rows = rows
         self._values = Values(agent, system)
-        self._values.watch((variant.tunables for variant in variants), rehearse=not boots_kernels(variants))
+        self._groups = placed
+        self._values.watch(placed.every_state(variants), rehearse=not boots_kernels(variants))
         self._remarks = Remarks(variant.name for variant in variants)
         self._samples = [trials.FREQUENCIES] if agent.read([trials.FREQUENCIES])[0] else []
 
@@ -288,7 +292,7 @@ class RemoteSession:
         Each launch applies the variant's attributes.
         """
         self._hooks.leave(variant)
-        if left := self._values.put(variant.tunables).left:
+        if left := self._values.put(self._groups.wanted(variant)).left:
             # Another process changed the value: later baselines would differ from earlier baselines.
             raise CannotRunHere(
                 f"{left[0].text}; the run has ended, its trials are kept", where=self._agent.where, todo=CONTINUE
@@ -297,6 +301,6 @@ class RemoteSession:
 
     def run(self, trial: Trial) -> Measurement:
         """Run a trial; a failure, a timeout or unreadable output is a measurement with its reason."""
-        measured, remarks = trials.run(self._agent, self._rows[trial.row.key], trial, self._samples, self._observer)
+        measured, remarks = trials.run(self._agent, self._rows, trial, self._samples, self._observer, self._groups)
         self._remarks.add(trial.variant.name, remarks)
         return self._hooks.checked(measured)

@@ -11,6 +11,7 @@ from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.observe.counters.histograms import ABSENT
 from schedlab.results.measurement import Conditions, Measurement
+from schedlab.targets.groups import Groups
 from schedlab.targets.ssh.agent import Agent
 from schedlab.targets.trial import (
     PreparedRow,
@@ -109,15 +110,23 @@ class Observer:
 
 
 def run(
-    agent: Agent, row: RemoteRow, trial: Trial, samples: Sequence[str], observer: Observer
+    agent: Agent,
+    rows: Mapping[tuple[str, str], RemoteRow],
+    trial: Trial,
+    samples: Sequence[str],
+    observer: Observer,
+    groups: Groups,
 ) -> tuple[Measurement, list[str]]:
     """Run a trial; return its measurement, and remarks on it. Garbled for forged kernel files."""
-    command, variant, timeout = under(row.command(), trial.variant), trial.variant, trial.row.timeout
-    launched = run_by(agent, command, timeout, attributes(variant), files=FILES, samples=samples)
+    row, variant, timeout = rows[trial.row.key], trial.variant, trial.row.timeout
+    options = groups.options(trial.row, [rows[load.key].command() for load in trial.row.beside])
+    files = [*FILES, *groups.observed(trial.row)]
+    words = [*attributes(variant), *options]
+    launched = run_by(agent, under(row.command(), variant), timeout, words, files=files, samples=samples)
     reply = launched.reply
     assert reply is not None
     outcome = interpret(row.adapter, row.parameters, launched, timeout)
     with kernel_files():
         counters, conditions, missing = observer.observed(reply, launched, agent.facts.cpus)
-    measurement = measured(launched, outcome, (reply.started, reply.elapsed), conditions, counters)
-    return measurement, missing + remarks(trial, launched)
+    result = measured(launched, outcome, (reply.started, reply.elapsed), conditions, counters)
+    return groups.completed(result, trial.row, reply), [*missing, *remarks(trial, launched), *groups.remarks(reply)]

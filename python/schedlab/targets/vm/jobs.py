@@ -3,6 +3,7 @@
 All requests are part of the boot. Nothing is sent to a running guest, which would make a deterministic guest
 unpredictable. The requests are in this order, and are numbered from 1:
 
+- ``groups``: control groups, if the experiment has groups
 - ``set``: tunables, and events to count
 - ``read``: a description of the guest
 - the commands ``apply`` and ``check`` of each hook
@@ -118,6 +119,8 @@ def contents(
     facts: Sequence[str] = (),
     late_cpus: bool = False,
     hooks: Sequence[tuple[str, HookTable]] = (),
+    groups: Sequence[str] = (),
+    controllers: Sequence[str] = (),
 ) -> bytes:
     """Return the archive for trials in this order.
 
@@ -130,12 +133,16 @@ def contents(
         facts: patterns of files to read once, besides :data:`FACTS`.
         late_cpus: whether ``init.sh`` puts the CPUs online that are still offline.
         hooks: hooks, by name, to apply before the first trial and to check after each trial.
+        groups, controllers: control groups to make first, with their controllers.
     """
     requests: list[Mapping[str, object]] = [
         {"op": "set", "settings": [asdict(each) for each in [*settings, *_COUNTING]]},
         {"op": "read", "paths": [*FACTS, *facts]},
         *({"op": "run"} | step_request(step) for step in steps(hooks, "apply", "check")),
     ]
+    if groups:
+        made = {"op": "groups", "names": list(groups), "controllers": list(controllers), "make": True}
+        requests.insert(0, made)
     for trial in trials:
         requests += _steps(trial, pause, bool(scheduler))
         requests += [{"op": "run"} | step_request(step) for step in steps(hooks, "check")]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from schedlab.errors import SchedlabError
 from schedlab.experiment.model import Variant
-from schedlab.experiment.plan import CONTROL, Plan
+from schedlab.experiment.plan import CONTROL, Plan, every_row
 from schedlab.experiment.target_table import TargetTable
 from schedlab.experiment.topology import BadTopology
 from schedlab.kernels.images import Image, NotDownloaded, config_of
@@ -16,6 +16,7 @@ from schedlab.kernels.parameters import LONGEST, Names, words
 from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.simulation import models
 from schedlab.simulation.errors import ModelError
+from schedlab.targets.groups import Groups
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.targets.sched_ext.requirements import guest_fault
 from schedlab.targets.vm import functions, host_files, initramfs, machine, qemu
@@ -74,7 +75,8 @@ def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequ
         for variant in plan.variants
         if variant.name != CONTROL and (variant is plan.experiment.baseline or not machine.gap_of(table, variant))
     ]
-    pairs = ((variant.name, fault) for variant in variants for fault in _variant_faults(variant, table))
+    extended = map(Groups.of_guest(plan.experiment.group).extended, variants)
+    pairs = ((variant.name, fault) for variant in extended for fault in _variant_faults(variant, table))
     yield from by_variant(pairs, every=len(variants))
 
 
@@ -117,7 +119,7 @@ def _tool_faults(table: TargetTable) -> Iterator[tuple[str, Fault]]:
 
 
 def _row_faults(plan: Plan, table: TargetTable) -> Iterator[tuple[str, Fault]]:
-    for row in plan.rows:
+    for row in every_row(plan):
         prepared = GuestRow.of(row, table.host_files)
         for fault in _faults_of(prepared, machine.topology_of(table).cpus):
             yield f"workload {row.label!r}", fault

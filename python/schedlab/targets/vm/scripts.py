@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -98,13 +98,23 @@ def scheduler_files(variant: Variant, image: Image) -> dict[str, bytes]:
     return files
 
 
-def launched_words(row: GuestRow, variant: Variant, timeout: float, cpus: int) -> list[str]:
-    """Return the launcher's command line in a guest with so many CPUs."""
-    return [row.schedload, "exec", *command_words(row.command(cpus), attributes(variant), timeout)]
+def launched_words(
+    row: GuestRow, variant: Variant, timeout: float, cpus: int, options: Sequence[str] = ()
+) -> list[str]:
+    """Return the launcher's command line in a guest with so many CPUs, with further options."""
+    return [row.schedload, "exec", *command_words(row.command(cpus), [*attributes(variant), *options], timeout)]
 
 
-def trial_request(row: GuestRow, variant: Variant, timeout: float, cpus: int) -> dict[str, object]:
-    """Return the request that runs a trial in a guest with so many CPUs.
+def trial_request(
+    row: GuestRow,
+    variant: Variant,
+    timeout: float,
+    cpus: int,
+    options: Sequence[str] = (),
+    files: Sequence[str] = (),
+) -> dict[str, object]:
+    """Return the request that runs a trial in a guest with so many CPUs, with further options of the launcher and files
+    to read before and after.
 
     With ``host_files`` the trial runs in this machine's file tree, with this machine's ``PATH``, and can write to /tmp.
     """
@@ -114,4 +124,5 @@ def trial_request(row: GuestRow, variant: Variant, timeout: float, cpus: int) ->
         folder = command.cwd or folder
         path = {"PATH": os.environ.get("PATH", os.defpath)}
         command = replace(command, environment=path | dict(command.environment))
-    return request(command, timeout, str(folder), attributes(variant), files=[*WATCHED, *HISTOGRAMS])
+    options = [*attributes(variant), *options]
+    return request(command, timeout, str(folder), options, files=[*WATCHED, *HISTOGRAMS, *files])

@@ -19,6 +19,7 @@ from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.results.instructions import counted
 from schedlab.results.measurement import PARAMETERS, UNDOCUMENTED, Measurement
 from schedlab.simulation import models
+from schedlab.targets.groups import Groups, controllers
 from schedlab.targets.hooks import Outputs, Step, hooks_of, steps
 from schedlab.targets.protocol import SILENT_CONTROL
 from schedlab.targets.trial import Remarks
@@ -32,7 +33,7 @@ from schedlab.targets.vm.qemu import Machine
 from schedlab.targets.vm.scripts import GuestRow, launched_words, scheduler_files, trial_request
 from schedlab.targets.vm.settings import faults, remarks, settings
 from schedlab.tunables.journal.frames import Garbled
-from schedlab.tunables.journal.replies import AllWritten
+from schedlab.tunables.journal.replies import AllWritten, MadeGroups
 from schedlab.tunables.journal.replies import Files as Reading
 from schedlab.tunables.journal.replies import Trial as Completed
 
@@ -79,6 +80,7 @@ class GuestSession:
         self._rows = rows
         self._base = base
         self._scratch = scratch
+        self._groups = Groups.of_guest(plan.experiment.group)
         self._running: _Running | None = None
         self._notes = [SILENT_CONTROL] if table.deterministic and plan.experiment.design.control else []
         self._outputs = Outputs(plan)
@@ -103,7 +105,8 @@ class GuestSession:
         running = self._running
         running.done += 1
         cpus = running.machine.topology.cpus
-        argv = launched_words(self._rows[trial.row.key], trial.variant, trial.row.timeout, cpus)
+        row, options = self._rows[trial.row.key], self._options(trial, cpus)
+        argv = launched_words(row, trial.variant, trial.row.timeout, cpus, options)
         try:
             measured = self._run(running, trial, argv)
         except (BootFailed, Garbled) as error:
@@ -148,6 +151,7 @@ class GuestSession:
             running.machine.topology.cpus,
             self._scratch,
         )
+        measured = self._groups.completed(measured, trial.row, answer)
         if self._table.deterministic:
             measured = replace(measured, metrics=[counted(metric) for metric in measured.metrics])
         if running.symbols is not None and measured.state == "ok":
@@ -162,10 +166,23 @@ class GuestSession:
             measured = replace(measured, state="failed", metrics=(), reason=reason)
         if measured.state != "ok":
             running.symbols = None  # the trial may lack its marks, so that the marks of later trials are not known
-        self._remarks.add(trial.variant.name, remarks)
+        self._remarks.add(trial.variant.name, [*remarks, *self._groups.remarks(answer)])
         if note := loaded(trial, files):
             self._note(note)
         return measured
+
+    def _options(self, trial: Trial, cpus: int) -> list[str]:
+        loads = [self._rows[load.key].command(cpus) for load in trial.row.beside]
+        return self._groups.options(trial.row, loads)
+
+    def _check_groups(self, boot: Boot) -> None:
+        try:
+            content(boot.answer(), MadeGroups)
+        except Garbled as error:
+            raise CannotRunHere(
+                f"the guest's kernel cannot make the groups: {error}; the run has ended, its trials are kept",
+                todo="use another kernel, or remove the settings of groups",
+            ) from error
 
     def _scheduler(self, boot: Boot, trial: Trial) -> tuple[str, str]:
         """Return the name of the guest's sched_ext scheduler and the reason of its fault; empty for a variant without
@@ -201,7 +218,15 @@ class GuestSession:
         variant = running.trials[0].variant
         cpus = running.machine.topology.cpus
         requests = [
-            trial_request(self._rows[trial.row.key], variant, trial.row.timeout, cpus) for trial in running.trials
+            trial_request(
+                self._rows[trial.row.key],
+                variant,
+                trial.row.timeout,
+                cpus,
+                self._options(trial, cpus),
+                self._groups.observed(trial.row),
+            )
+            for trial in running.trials
         ]
         image = running.machine.image
         if not image.is_unchanged():
@@ -220,7 +245,8 @@ class GuestSession:
             model = self._scratch / "machine.toml"
             model.write_text(models.machine(self._table.cache).text)
             machine = replace(machine, cache=model)
-        wanted = settings(variant, image, self._plan.variants)
+        variant, *others = map(self._groups.extended, (variant, *self._plan.variants))
+        wanted = settings(variant, image, others)
         facts = files_to_keep(running.machine.command_line)
         hooks = hooks_of(self._plan, variant)
         jobs = contents(
@@ -232,8 +258,12 @@ class GuestSession:
             facts,
             machine.late_cpus,
             hooks,
+            [group.name for group in self._groups.tables],
+            controllers(self._plan),
         )
         boot = running.stack.enter_context(started(machine, self._base + jobs, self._scratch))
+        if self._groups.tables:
+            self._check_groups(boot)
         written = content(boot.answer(), AllWritten).written
         files = Files.read(content(boot.answer(), Reading))
         for setting, fault in faults(variant, written):

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from schedlab.experiment.model import Variant
-from schedlab.experiment.plan import Plan
+from schedlab.experiment.plan import Plan, every_row
 from schedlab.experiment.target_table import TargetTable
 from schedlab.files import folders, scratch
 from schedlab.observe.fingerprint import take
@@ -80,7 +80,7 @@ class VirtualMachine(Target):
 
         Guests on a virtual clock do not wait for a quiet machine.
         """
-        rows = {row.key: GuestRow.of(row, self._table.host_files) for row in plan.rows}
+        rows = {row.key: GuestRow.of(row, self._table.host_files) for row in every_row(plan)}
         with (
             Journal.open(folders.journals(), f"run-{run_id}-process-{os.getpid()}", System()) as journal,
             scratch.folder(journal) as folder,

@@ -27,6 +27,7 @@ from schedlab.tunables.journal.replies import (
     Found,
     Holder,
     Journals,
+    MadeGroups,
     Nothing,
     Outcome,
     Outcomes,
@@ -269,6 +270,10 @@ class Client:
     def put(self, wanted: Sequence[Mapping[str, object]]) -> Put:
         """Give files their new values, and the other files of the run their original values; Refusal."""
         return self._ask("put", Put, wanted=list(wanted))
+
+    def groups(self, names: Sequence[str], controllers: Sequence[str], *, make: bool) -> MadeGroups:
+        """Return the directories of control groups, and make them if wanted; Refusal."""
+        return self._ask("groups", MadeGroups, names=list(names), controllers=list(controllers), make=make)
 
     def made(self, what: str, name: str, undo: Undo | None = None) -> None:
         """Record that the run is about to make a resource, or to apply a hook; Refusal."""

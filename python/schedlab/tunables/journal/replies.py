@@ -135,6 +135,13 @@ class Found(Body):
     paths: dict[Name, FilePath]
 
 
+class MadeGroups(Body):
+    """Reply to ``groups``: the version of control groups, and each group's directories by controller."""
+
+    version: Literal[1, 2]
+    groups: dict[Name, dict[Name, FilePath]]
+
+
 class Holder(Body):
     """Reply to ``holder``: who has locked the machine."""
 
@@ -295,6 +302,14 @@ class Usage(Body):
     major_faults: Count
 
 
+class MadeWrite(Body):
+    """A write to a file that the launcher made while the command ran."""
+
+    after_ns: Count
+    path: FilePath
+    text: Name
+
+
 class Report(Usage):
     """The launcher's account of a command (``crates/load/src/launcher/report.rs``)."""
 
@@ -308,6 +323,7 @@ class Report(Usage):
     strays_killed: Count = 0
     others_us: Count | None = None
     attributes: dict[Name, JsonValue] = Field(default_factory=dict)
+    timed: list[MadeWrite] = Field(default_factory=list)
     sched: str = ""
 
     @classmethod

@@ -45,8 +45,9 @@ class Values:
         From now on the agent reports a change that another process makes, also to a value that the variant in place
         does not set. A tunable that appears only with another tunable is watched from its first change on.
 
-        The values of knobs that the catalogue lacks are put in place and back once: what the kernel does not take, or
-        does not take back, is refused before the first trial. ``rehearse`` is False where variants need other kernels.
+        The values of knobs that the catalogue lacks, and of control groups, are put in place and back once: what the
+        kernel does not take, or does not take back, is refused before the first trial. ``rehearse`` is False where
+        variants need other kernels.
 
         Raises:
             Refusal: another process has changed a value meanwhile, or a knob cannot be restored.
@@ -60,7 +61,7 @@ class Values:
                 files |= self._files(goal, here)
         if files:
             self._agent.watch(list(files.values()))
-        unknown = {goal.name for goal in goals if not goal.catalogued.is_documented}
+        unknown = {goal.name for goal in goals if goal.catalogued.is_rehearsed}
         if rehearse and (knobs := [file for file in files.values() if file["name"] in unknown]):
             self._rehearse(knobs, wanted)
 
@@ -68,7 +69,7 @@ class Values:
         try:
             self._agent.rehearse(files)
             for goals in variants:
-                changes, _ = self._resolved(goal for goal in goals if not goal.catalogued.is_documented)
+                changes, _ = self._resolved(goal for goal in goals if goal.catalogued.is_rehearsed)
                 self._send(changes)
             self._send([])
         except Refusal as error:

@@ -1,6 +1,7 @@
 //! A run's changes and their undo, with a kernel that refuses, rounds or ends at any write.
 
 use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -12,6 +13,7 @@ use crate::agent::journal;
 use crate::agent::protocol::{Change, Form, Kind, Original, Value, Writer};
 use crate::agent::records::Opened;
 use crate::agent::recovery::recover;
+use crate::agent::resources::Resource;
 use crate::agent::state::{How, Outcome};
 use crate::agent::writers::LastWriters;
 use crate::sys::files::private;
@@ -275,12 +277,13 @@ fn a_change_in_a_trial_is_put_back_unless_another_process_certainly_made_it() {
         std::fs::write(folder.0.join(name), "9\n").unwrap();
     }
     // Without events no writer is known.
-    let changed = changes.changed_by(&LastWriters::default());
+    let changed = changes.changed_by(&LastWriters::default(), &BTreeMap::new());
     let seen: Vec<_> = changed.iter().map(|each| (&*each.name, &*each.to, each.by, each.put_back)).collect();
     assert_eq!(seen, [("number", "9", Writer::Unknown, true), ("period", "9", Writer::Unknown, true)]);
     assert_eq!(folder.texts(), ["5", "7", "5"]);
     std::fs::write(folder.0.join("number"), "9\n").unwrap();
-    let changed = changes.changed_by(&LastWriters::single(&folder.0.join("number"), Writer::Other));
+    let changed =
+        changes.changed_by(&LastWriters::single(&folder.0.join("number"), Writer::Other), &BTreeMap::new());
     assert_eq!(
         changed.iter().map(|each| (each.by, each.put_back)).collect::<Vec<_>>(),
         [(Writer::Other, false)]
@@ -288,6 +291,37 @@ fn a_change_in_a_trial_is_put_back_unless_another_process_certainly_made_it() {
     assert_eq!(changes.put(&[]).unwrap_err().kind, Kind::Changed);
     changes.undo();
     assert_eq!(folder.texts(), ["9", "5", "5"]);
+}
+
+#[test]
+fn a_write_of_the_launcher_is_put_back_and_is_no_change_of_the_trial() {
+    let folder = Folder::new("timed");
+    let mut changes = folder.changes(&folder.0);
+    changes.put(&folder.variant(&[("number", "7"), ("period", "7")])).unwrap();
+    for name in ["number", "period"] {
+        std::fs::write(folder.0.join(name), "9\n").unwrap();
+    }
+    let path = |name: &str| folder.0.join(name).display().to_string();
+    let timed = BTreeMap::from([(path("number"), "9".to_owned()), (path("period"), "8".to_owned())]);
+    let changed = changes.changed_by(&LastWriters::default(), &timed);
+    assert_eq!(changed.iter().map(|each| &*each.name).collect::<Vec<_>>(), ["period"]);
+    assert_eq!(folder.texts(), ["7", "7", "5"]);
+}
+
+#[test]
+fn the_values_in_a_group_end_with_the_group() {
+    let folder = Folder::new("in-group");
+    let group = folder.0.join("group");
+    std::fs::create_dir(&group).unwrap();
+    std::fs::write(group.join("weight"), "5\n").unwrap();
+    let mut changes = folder.changes(&folder.0);
+    changes.made(Resource { what: "folder".into(), name: group.display().to_string(), undo: None }).unwrap();
+    changes.put(&folder.variant(&[("group/weight", "7")])).unwrap();
+    std::fs::write(group.join("weight"), "9\n").unwrap();
+    drop(changes);
+    let outcomes = recover(&folder.0.join("journals")).unwrap();
+    assert_eq!(outcomes.iter().map(|each| each.how).collect::<Vec<_>>(), [How::Removed]);
+    assert!(!group.exists());
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Unit tests of `agent/files.rs`.
 
+use std::collections::BTreeMap;
+
 use super::{Tunables, emulate, fits, put_back, set, shows};
 use crate::agent::protocol::{Form, Setting, Value};
 
@@ -32,9 +34,9 @@ fn the_first_alternative_with_files_is_written_and_put_back() {
     assert_eq!(shown, [(2, "2\n"), (2, "2\n"), (5, "")]);
     assert_eq!((written[0].error, written[2].error), (None, Some(libc::EISDIR)));
     assert_eq!(std::fs::read_to_string(folder.join("old")).unwrap(), "0");
-    assert!(put_back(&written).is_empty());
+    assert!(put_back(&written, &BTreeMap::new()).is_empty());
     std::fs::write(folder.join("new-2"), "7\n").unwrap();
-    let changed = put_back(&written);
+    let changed = put_back(&written, &BTreeMap::new());
     assert_eq!(
         changed.iter().map(|each| (&*each.from, &*each.to, each.put_back)).collect::<Vec<_>>(),
         [("2", "7", true)]
