@@ -255,9 +255,9 @@ fn an_undo_that_exceeds_its_limit_is_killed_with_all_its_processes() {
     let sleep = folder.sleep();
     let mut agent = Agent::start(&folder, &family);
     agent.begin();
-    agent.record("variant hook", &format!("echo begun; {sleep} & setsid {sleep} & ({sleep} &); wait"), 100);
+    agent.record("variant hook", &format!("{sleep} & setsid {sleep} & ({sleep} &); wait"), 1000);
     let [left] = agent.end().try_into().expect("one outcome");
-    assert!(left.ends_with("did not end within 100ms: begun"), "{left}");
+    assert!(left.contains("did not end within 1s"), "{left}");
     assert_eq!(folder.journals(), 1);
     assert!(folder.sleeping().is_empty());
 }
@@ -270,9 +270,8 @@ fn a_command_of_a_hook_gets_the_path_alone_and_its_daemons_continue() {
     agent.step(&format!("env; setsid {} &", folder.sleep()));
     let reply = agent.reply();
     agent.end();
-    let daemons = folder.sleeping();
-    daemons.iter().for_each(|pid| kill(*pid, "KILL"));
-    assert_eq!(daemons.len(), 1);
+    eventually("the daemon runs", || folder.sleeping().len() == 1);
+    folder.sleeping().iter().for_each(|pid| kill(*pid, "KILL"));
     let names =
         reply["stdout"].as_str().expect("text").lines().filter_map(|line| Some(line.split_once('=')?.0));
     assert!(names.into_iter().all(|name| ["PATH", "PWD", "SHLVL", "_", "OLDPWD"].contains(&name)), "{reply}");
