@@ -107,7 +107,8 @@ def interpret(
     """Return a trial's state and metrics, and the reason for a failure, a timeout or unreadable output."""
     report = launched.report
     if report is None:
-        return "failed", (), f"could not be started: {_end_of(launched.stderr) or f'status {launched.status}'}"
+        error = _end_of(launched.stderr) or f"status {launched.status}"
+        return "failed", (), error if "ended during the command" in error else f"could not be started: {error}"
     if report.timed_out:
         return "timeout", (), f"still running after {timeout:g} s, killed with all its child processes"
     good_exit = adapter.good_exit(parameters)

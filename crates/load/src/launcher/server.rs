@@ -137,7 +137,9 @@ impl Server {
     }
 
     fn error(&self, reason: &str) -> LoadError {
-        LoadError::Launch(format!("{} `{}`: {reason}", self.noun(), self.command))
+        // The options of a load's launcher say nothing to its user.
+        let command = self.command.split_once(" -- ").map_or(&*self.command, |(_, command)| command);
+        LoadError::Launch(format!("{} `{command}`: {reason}", self.noun()))
     }
 }
 
