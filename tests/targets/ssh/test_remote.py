@@ -123,6 +123,31 @@ def test_a_whole_run_has_the_report_of_a_real_machine_and_leaves_nothing(
     eventually(lambda: not loopback.processes(str(tree)), "a process of the agent is left")
 
 
+def test_groups_and_loads_are_on_the_other_machine_while_the_run_lasts(tree: Path, server: loopback.Server) -> None:
+    root = tree / "sys/fs/cgroup"
+    root.mkdir(parents=True)
+    files = {"cgroup.controllers": "cpu", "cgroup.subtree_control": "cpu", "cgroup.procs": "", "cpu.weight": "100"}
+    for name, content in files.items():
+        (root / name).write_text(f"{content}\n")
+    show = f"sh -c 'cat {root}/schedlab.*/cgroup.procs {root}/schedlab.g/cpu.weight'"
+    text = (
+        HEAD.replace("[[variant]]", '[[group]]\nname = "g"\n[[group]]\nname = "other"\n[[variant]]', 1)
+        + "groups = { g = { cpu.weight = 7 } }\n"
+        + f'[[workload]]\nuse = "command"\nrun = "{show}"\ngroup = "g"\n'
+        + 'beside = [{ use = "pipetest", group = "other" }]\n'
+    )
+    run = plan(parse(text, "x.toml"), 1)
+    before, target = texts(tree), Remote("box", tree)
+    with target.session(run, 1) as session:
+        done = {}
+        for trial in run.trials:
+            session.put_in_place(trial.variant)
+            done[trial.variant.name] = session.run(trial)
+    assert {name: each.stdout.split() for name, each in done.items()} == {"base": ["00100"], "changed": ["007"]}
+    assert texts(tree) == before
+    assert list(target.leftovers) == []
+
+
 def test_requirements_name_tools_preparations_keys_and_tunables(tree: Path, server: loopback.Server) -> None:
     text = (
         HEAD + '[[variant]]\nname = "large"\nmemory_mib = 512\n'
