@@ -6,7 +6,7 @@ import pytest
 
 from schedlab.experiment.groups import in_place
 from schedlab.experiment.load import parse
-from schedlab.experiment.plan import every_row, plan
+from schedlab.experiment.plan import doubts, every_row, plan
 from schedlab.findings.settings import in_words
 from tests.experiment.errors import error_of
 
@@ -82,6 +82,11 @@ def test_a_text_in_beside_stays_a_parameter_of_native_workloads() -> None:
 )  # fmt: skip
 def test_mistakes_name_the_key_and_the_nearest_name(right: str, wrong: str, message: str) -> None:
     assert message in error_of(FILE.replace(right, wrong))
+
+
+def test_a_group_without_a_workload_is_a_warning() -> None:
+    made = plan(parse(FILE.replace('beside = [{ use = "hackbench", group = "batch", groups = 2 }]', ""), "f"), seed=1)
+    assert list(doubts(made)) == ["no workload runs in the group 'batch'"]
 
 
 def test_a_variant_says_the_groups_settings_that_it_changes() -> None:

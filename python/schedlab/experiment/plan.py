@@ -185,6 +185,10 @@ def doubts(plan: Plan) -> Iterator[str]:
     """Yield warnings about what a plan does and its author may not intend."""
     if warning := unchanged(plan.experiment):
         yield warning
+    used = {name for table in plan.experiment.workload for name in table.groups}
+    yield from (
+        f"no workload runs in the group {group.name!r}" for group in plan.experiment.group if group.name not in used
+    )
     yield from dict.fromkeys(
         f"workload {row.label!r}: {doubt}" for row in plan.rows for doubt in row.adapter.doubts(row.validated)
     )
