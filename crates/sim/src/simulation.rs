@@ -217,6 +217,9 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<Attri
         }
         check_attributes(name, attributes, machine)?;
     }
+    if config.main.class == Class::Deadline {
+        return Err(wrong("main", "the main task forks, which a deadline task cannot".to_owned()));
+    }
     check_attributes("main", &config.main, machine)?;
     if config.horizon_ns.is_some_and(|ns| ns == 0 || ns >= NEVER) {
         return Err(SimError::Definition {
@@ -236,6 +239,15 @@ fn check_attributes(name: &str, attributes: &Attributes, machine: &Machine) -> R
         && !(1..=99).contains(&priority)
     {
         return wrong(format!("real-time priority {priority} is not between 1 and 99"));
+    }
+    match (attributes.class, &attributes.budget) {
+        (Class::Deadline, None) => {
+            return wrong("deadline tasks need runtime, deadline and period".to_owned());
+        }
+        (class, Some(_)) if class != Class::Deadline => {
+            return wrong("only deadline tasks have a budget".to_owned());
+        }
+        (_, budget) => budget.map_or(Ok(()), |budget| budget.check()).or_else(wrong)?,
     }
     let within = |cpus: &crate::machine::CpuMask| {
         !cpus.is_empty() && cpus.count_between(machine.cpus(), MAX_CPUS) == 0

@@ -8,7 +8,7 @@ use proc_macro2::{TokenStream, TokenTree};
 /// the test.
 const EXCEPTIONS: &[(&[&str], &[&str], &str)] = &[
     (
-        &["sched/core.rs", "sched/switch.rs"],
+        &["sched/core.rs", "sched/deadline/class.rs", "sched/switch.rs"],
         &["balance", "engine", "observe", "tasks"],
         "a wake-up or switch chooses a CPU, costs time, and changes the state of tasks",
     ),
@@ -44,6 +44,7 @@ const EXCEPTIONS: &[(&[&str], &[&str], &str)] = &[
     ),
     (
         &[
+            "balance/deadline.rs",
             "balance/detach_tasks.rs",
             "balance/find_busiest.rs",
             "balance/find_busiest_by_load.rs",

@@ -102,8 +102,6 @@ fn a_task_that_is_never_resumed_is_reported_as_a_deadlock() {
 
 #[test]
 fn unsupported_attributes_are_refused() {
-    let deadline = r#"{"tasks": {"t": {"loop": 1, "run": 1, "policy": "SCHED_DEADLINE", "dl-runtime": 5}}}"#;
-    assert!(simulate(deadline, "linux-6.12").unwrap_err().to_string().contains("SCHED_DEADLINE"));
     let group = r#"{"tasks": {"t": {"loop": 1, "run": 1, "taskgroup": "/tg"}}}"#;
     assert!(simulate(group, "linux-6.12").unwrap_err().to_string().contains("task groups"));
     let cpu = r#"{"tasks": {"t": {"loop": 1, "run": 1, "cpus": [400]}}}"#;

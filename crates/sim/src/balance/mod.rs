@@ -12,10 +12,12 @@
 //! groups             sums and types of groups of CPUs
 //! detach_tasks       selection of the tasks that a pass moves, and their move
 //! realtime           real-time tasks: selection of a CPU, push and pull
+//! deadline           the same of deadline tasks
 //! o1                 the balancing of 2.5.59, which has no domains
 //! ```
 //! Each pass costs time on the CPU that makes it: a base, a part for each CPU of the domain, and a part for each moved task.
 
+mod deadline;
 mod detach_tasks;
 mod find_busiest;
 mod find_busiest_by_load;
@@ -80,8 +82,12 @@ pub(crate) trait KernelPolicy: Policy {
     }
 
     /// Select a CPU for a real-time task that has been forked and is allowed on `cpu`.
-    fn select_task_rq_fork_rt<O: Observer>(engine: &Engine<'_, Self, O>, cpu: usize, task: TaskIx) -> usize {
-        engine.select_task_rq_rt(cpu, task)
+    fn select_task_rq_fork_rt<O: Observer>(
+        engine: &mut Engine<'_, Self, O>,
+        cpu: usize,
+        task: TaskIx,
+    ) -> usize {
+        engine.select_task_rq_rt(cpu, cpu, task)
     }
 
     /// Select a CPU for the current ordinary task of `cpu`, which calls `execve()`.

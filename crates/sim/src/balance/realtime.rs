@@ -10,21 +10,31 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Enqueue, NOBODY, TaskIx};
+use crate::sched::{Enqueue, NOBODY, Rank, TaskIx};
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Priority of a CPU: `None` if the CPU is idle, `Some(None)` if the CPU has ordinary tasks only.
-    fn highest_priority(&self, cpu: usize) -> Option<Option<u8>> {
+    /// Rank of a real-time or deadline task, `None` for an ordinary task.
+    #[inline]
+    pub(crate) fn rank(&self, task: TaskIx) -> Option<Rank> {
+        let class = self.tasks[task].class;
+        if class.is_deadline() {
+            return Some(Rank::of_deadline(self.deadlines.deadline(task)));
+        }
+        class.realtime().map(Rank::of_priority)
+    }
+
+    /// Rank of a CPU: `None` if the CPU is idle, `Some(None)` if the CPU has ordinary tasks only.
+    pub(super) fn highest_priority(&self, cpu: usize) -> Option<Option<Rank>> {
         let (current, waiting) = (self.cpus[cpu].current, self.cpus[cpu].realtime.highest());
         if current == NOBODY {
             return waiting.map(Some);
         }
-        Some(self.tasks[current].class.realtime().max(waiting))
+        Some(self.rank(current).max(waiting))
     }
 
     /// Whether a real-time task would run on a CPU at once.
     fn is_lower(&self, cpu: usize, task: TaskIx) -> bool {
-        self.highest_priority(cpu).is_none_or(|priority| priority < self.tasks[task].class.realtime())
+        self.highest_priority(cpu).is_none_or(|rank| rank < self.rank(task))
     }
 
     /// Return the CPU with the lowest priority of those that a task may use, if its priority is below the task's
@@ -34,35 +44,70 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.is_lower(lowest, task).then_some(lowest)
     }
 
-    /// Select a CPU for a real-time task: `previous`, unless a task of at least its priority runs or waits on this CPU;
+    /// Select a CPU for a real-time or deadline task that `here` wakes. A real-time task goes to `previous`, unless a task of at least its priority runs or waits on this CPU;
     /// then the CPU that is idle or has the lowest priority (`select_task_rq_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
     ///
     /// The kernel queues the task behind a task that is about to run, and moves it when that task begins
     /// (`push_rt_tasks()`). The model moves the task at once.
     #[cold]
     #[inline(never)]
-    pub(super) fn select_task_rq_rt(&self, previous: usize, task: TaskIx) -> usize {
+    pub(super) fn select_task_rq_rt(&mut self, here: usize, previous: usize, task: TaskIx) -> usize {
+        if self.tasks[task].class.is_deadline() {
+            return self.select_task_rq_dl(here, previous, task);
+        }
         if self.is_lower(previous, task) {
             return previous;
         }
         self.find_lowest_rq(task).unwrap_or(previous)
     }
 
-    /// Move waiting real-time tasks of a CPU to CPUs of lower priority (`push_rt_tasks()`, kernel/sched/rt.c, v4.5 to v6.12).
+    /// Move waiting real-time and deadline tasks of a CPU to CPUs of lower rank (`push_rt_tasks()`, kernel/sched/rt.c, and
+    /// `push_dl_tasks()`, kernel/sched/deadline.c, v4.5 to v6.12).
     #[cold]
     #[inline(never)]
     pub(crate) fn push_rt_tasks(&mut self, cpu: usize) {
         let waiting: Vec<TaskIx> = self.cpus[cpu].realtime.tasks().collect();
         for task in waiting {
-            let Some(target) = self.find_lowest_rq(task) else { continue };
-            self.cpus[cpu].realtime.remove(task);
-            self.rq.sub_nr_running(cpu);
-            self.book(cpu, Account::Balance, self.costs.balance_move);
-            let distance = self.topology.distance(cpu, target);
-            self.records.counters.balance_migrations[distance as usize] += 1;
-            self.note_move(task, cpu, target);
-            self.activate_task(target, task, Enqueue::Moved);
+            let target = if !self.tasks[task].class.is_deadline() {
+                self.find_lowest_rq(task)
+            } else if self.rank(self.cpus[cpu].current) < self.rank(task) {
+                // The task is about to preempt the current task.
+                None
+            } else {
+                self.find_later_rq(cpu, cpu, task)
+            };
+            let Some(target) = target else { continue };
+            self.move_waiting(cpu, cpu, target, task);
             self.check_preempt_curr(cpu, target, task);
+        }
+    }
+
+    /// Move a waiting real-time or deadline task on behalf of `payer`.
+    pub(super) fn move_waiting(&mut self, payer: usize, from: usize, to: usize, task: TaskIx) {
+        self.cpus[from].realtime.remove(task);
+        self.rq.sub_nr_running(from);
+        self.count_move(payer, task, from, to);
+        self.activate_task(to, task, Enqueue::Moved);
+    }
+
+    /// Count and charge to `payer` the move of a real-time or deadline task.
+    pub(crate) fn count_move(&mut self, payer: usize, task: TaskIx, from: usize, to: usize) {
+        self.book(payer, Account::Balance, self.costs.balance_move);
+        let distance = self.topology.distance(from, to);
+        self.records.counters.balance_migrations[distance as usize] += 1;
+        self.note_move(task, from, to);
+    }
+
+    /// Pull tasks of the real-time and deadline classes to a CPU whose current task of these classes has left (`balance_dl()` and
+    /// `balance_rt()`, kernel/sched, v5.10 to v6.12).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn pull_after(&mut self, cpu: usize, left: TaskIx) {
+        if self.tasks[left].class.is_deadline() {
+            self.pull_dl_task(cpu);
+        }
+        if self.cpus[cpu].realtime.highest() < self.rank(left) {
+            self.pull_rt_task(cpu);
         }
     }
 
@@ -71,7 +116,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// handler pushes.
     #[cold]
     #[inline(never)]
-    pub(crate) fn pull_rt_task(&mut self, cpu: usize) {
+    fn pull_rt_task(&mut self, cpu: usize) {
         let own = self.highest_priority(cpu);
         let overloaded =
             (0..self.cpus.len()).filter(|other| *other != cpu && self.cpus[*other].current != NOBODY).find(

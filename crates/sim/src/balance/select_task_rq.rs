@@ -20,7 +20,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline]
     pub(crate) fn select_task_rq(&mut self, cpu: usize, task: TaskIx, sync: bool) -> usize {
         if self.tasks[task].class.realtime().is_some() {
-            return self.select_task_rq_rt(self.tasks[task].cpu.into(), task);
+            return self.select_task_rq_rt(cpu, self.tasks[task].cpu.into(), task);
         }
         P::select_task_rq(self, cpu, task, sync)
     }

@@ -199,13 +199,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         } else {
             task_data.slice_left = task_data.slice_left.saturating_sub(ran);
+            if task_data.class.is_deadline() {
+                self.update_curr_dl(cpu, task, ran);
+            }
         }
     }
 
-    /// Whether a busy CPU needs its tick.
+    /// Whether a busy CPU needs its tick. A deadline task does even if it is alone (`sched_can_stop_tick()`, kernel/sched/core.c,
+    /// v4.5 to v6.12).
     #[inline]
     pub(crate) fn tick_wanted(&self, cpu: usize) -> bool {
-        !(self.cpus[cpu].nohz_full && self.rq.nr_running[cpu] <= 1)
+        !(self.cpus[cpu].nohz_full
+            && self.rq.nr_running[cpu] <= 1
+            && !self.tasks[self.cpus[cpu].current].class.is_deadline())
     }
 
     /// Put a CPU's next event on the agenda.

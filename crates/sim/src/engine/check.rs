@@ -79,6 +79,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 State::Waiting => sleeps == NEVER && (waits != NEVER || !self.stats.throughout),
                 State::Sleeping | State::Blocked => waits == NEVER && (sleeps != NEVER || !recorded),
                 State::Running | State::Dead => (waits, sleeps) == (NEVER, NEVER),
+                State::Throttled => sleeps == NEVER,
             };
             assert!(consistent, "statistics of task {task} in state {state:?}");
         }

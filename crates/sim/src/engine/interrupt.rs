@@ -5,7 +5,7 @@ use crate::balance::KernelPolicy;
 use crate::ledger::Account;
 use crate::machine::IdleState;
 use crate::observe::Observer;
-use crate::sched::{NOBODY, TaskIx};
+use crate::sched::{NOBODY, Rank, TaskIx};
 use crate::tasks::Class;
 use crate::time::{NEVER, Ns, Timer};
 
@@ -17,6 +17,9 @@ const EXACT: u32 = 1 << 31;
 
 /// Flag in a timer's owner: the timer is a flow's, for a delayed acknowledgement.
 const DELAYED_ACK: u32 = 1 << 30;
+
+/// Flag in a timer's owner: the timer replenishes a deadline task.
+const REPLENISHES: u32 = 1 << 29;
 
 /// Owner of the timer that begins a CPU's next interruption by the machine's noise.
 const NOISE: u32 = u32::MAX;
@@ -123,6 +126,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             let owner = timer.owner & !EXACT;
             if owner & DELAYED_ACK != 0 {
                 self.delayed_ack(cpu, (owner & !DELAYED_ACK) as usize);
+            } else if owner & REPLENISHES != 0 {
+                self.dl_task_timer(cpu, owner & !REPLENISHES, timer.at);
             } else {
                 self.try_to_wake_up(cpu, owner, false);
             }
@@ -144,6 +149,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn arm_exact(&mut self, cpu: usize, task: TaskIx, at: Ns) {
         self.cpus[cpu].timers.arm(at, task | EXACT);
         self.cpus[cpu].note_timers();
+    }
+
+    /// Arm the timer of a deadline task's replenishment on a CPU.
+    pub(crate) fn arm_dl_timer(&mut self, cpu: usize, task: TaskIx, at: Ns) {
+        self.arm_exact(cpu, task | REPLENISHES, at);
+        self.rekey(cpu);
     }
 
     /// Arm the timer of a flow's delayed acknowledgement on a CPU.
@@ -204,7 +215,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return;
         }
         self.tasks[current].slice_left = self.rr_slice();
-        if self.cpus[cpu].realtime.highest() == Some(priority) {
+        if self.cpus[cpu].realtime.highest() == Some(Rank::of_priority(priority)) {
             self.cpus[cpu].turn_over = true;
             self.cpus[cpu].need_resched = true;
         }

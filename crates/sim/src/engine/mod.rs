@@ -24,7 +24,7 @@ use crate::memory::Reserve;
 use crate::numa::Numa;
 use crate::observe::{End, Observer, Outcome, Records};
 use crate::physics::Physics;
-use crate::sched::{NOBODY, Policy, Runqueues};
+use crate::sched::{DeadlineTasks, NOBODY, Policy, Runqueues};
 use crate::schedstats::Schedstats;
 use crate::table::Table;
 use crate::tasks::{Attributes, GateState, ProgramState, Tasks, Writers};
@@ -73,6 +73,7 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub rq: Runqueues<P>,
     pub balance: Balance,
     pub tasks: Tasks<'c>,
+    pub deadlines: DeadlineTasks,
     pub gate: GateState,
     pub program: ProgramState,
     pub physics: Physics,

@@ -8,7 +8,7 @@ use crate::memory::Reserve;
 use crate::numa::Numa;
 use crate::observe::{Observer, Records};
 use crate::physics::Physics;
-use crate::sched::{Runqueues, Setting};
+use crate::sched::{DeadlineTasks, Runqueues, Setting};
 use crate::schedstats::Schedstats;
 use crate::table::Table;
 use crate::tasks::{GateState, ProgramState, Tasks, Writers};
@@ -64,6 +64,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             cpus: unsafe { Table::trusted(machine_cpus) },
             rq: Runqueues::new(policy, world.kernel.cpu_load, topology, housekeeping),
             tasks: Tasks::new(housekeeping, plan.task_count() as usize + 1),
+            deadlines: DeadlineTasks::default(),
             gate: GateState::new(plan.program().window),
             program: ProgramState::new(plan, config.samples, config.seed, &machine.costs),
             physics: Physics::new(machine, topology, plan),

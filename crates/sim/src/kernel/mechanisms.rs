@@ -4,6 +4,19 @@ use serde::{Deserialize, Serialize};
 
 use crate::machine::Costs;
 
+/// Rules of a kernel's deadline class (kernel/sched/deadline.c).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeadlineSettings {
+    /// Tasks whose deadline is before the end of their period: a wake-up after the deadline waits for the next period, an earlier one
+    /// may reduce the budget and keep the deadline (since 4.12 and 4.13).
+    #[serde(default)]
+    pub revised_wakeup: bool,
+    /// Admission control counts the bandwidth of each CPU's fair server (since 6.12).
+    #[serde(default)]
+    pub fair_server: bool,
+}
+
 /// Pipes of a kernel (fs/pipe.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

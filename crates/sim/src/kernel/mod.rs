@@ -14,9 +14,9 @@ use crate::shipped::KERNELS;
 pub use cmdline::CommandLine;
 pub use instructions::{Instructions, PassInstructions};
 pub use mechanisms::{
-    Clusters, CpuLoadKind, DomainSettings, GroupComparison, IdleSearch, NewidleGate, NumaImbalance,
-    NumaPlacement, NumaScan, PipeSettings, PipeWakeups, PolicyKind, RecentCpu, SharedLines, StatsLayout,
-    WakeAffine,
+    Clusters, CpuLoadKind, DeadlineSettings, DomainSettings, GroupComparison, IdleSearch, NewidleGate,
+    NumaImbalance, NumaPlacement, NumaScan, PipeSettings, PipeWakeups, PolicyKind, RecentCpu, SharedLines,
+    StatsLayout, WakeAffine,
 };
 pub use tunables::{Change, Definition, Tunable};
 pub use values::Tunables;
@@ -68,6 +68,9 @@ pub struct Kernel {
     /// since 5.8).
     #[serde(default)]
     pub queues_remote_wakeups: bool,
+    /// Rules of the deadline class; `None` in kernels before 3.14, which do not have the class.
+    #[serde(default)]
+    pub deadline: Option<DeadlineSettings>,
     /// Which tasks a pipe wakes, and which pages it keeps.
     #[serde(default)]
     pub pipes: PipeSettings,

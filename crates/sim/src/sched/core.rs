@@ -125,11 +125,25 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let task_data = &mut self.tasks[task];
         task_data.cpu = cpu as u16;
         task_data.state = State::Waiting;
-        match task_data.class.realtime() {
-            Some(priority) => self.cpus[cpu].realtime.insert(priority, task, false),
-            None => self.rq.enqueue(cpu, task, how, self.time.now),
+        if task_data.class.realtime().is_none() {
+            self.rq.enqueue(cpu, task, how, self.time.now);
+        } else if !self.enqueue_task_rt(cpu, task, how) {
+            return;
         }
         self.rq.add_nr_running(cpu, self.topology);
+    }
+
+    /// Put a real-time or deadline task on a CPU's queue. Return `false` if the task is throttled.
+    #[inline(never)]
+    fn enqueue_task_rt(&mut self, cpu: usize, task: TaskIx, how: Enqueue) -> bool {
+        if self.tasks[task].class.is_deadline() && !self.enqueue_task_dl(cpu, task, how) {
+            self.tasks[task].state = State::Throttled;
+            return false;
+        }
+        if let Some(rank) = self.rank(task) {
+            self.cpus[cpu].realtime.insert(rank, task, false);
+        }
+        true
     }
 
     /// Let a task that `cpu` has put on the queue of `target` preempt the current task of `target`, if the policy
@@ -184,7 +198,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn should_preempt(&mut self, cpu: usize, current: TaskIx, task: TaskIx) -> bool {
         let (running, woken) = (self.tasks[current].class, self.tasks[task].class);
         match (running.realtime(), woken.realtime()) {
-            (Some(running), Some(woken)) => woken > running,
+            (_, Some(_)) if self.tasks[task].state == State::Throttled => false,
+            (Some(_), Some(_)) => self.rank(task) > self.rank(current),
             (Some(_), None) => false,
             (None, Some(_)) => true,
             (None, None) if running == Class::Idle && woken != Class::Idle => true,
@@ -260,8 +275,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.counters.voluntary += 1;
         self.rq.sub_nr_running(cpu);
         self.cpus[cpu].current = NOBODY;
-        if P::MOVES_REALTIME && priority.is_some() && self.cpus[cpu].realtime.highest() < priority {
-            self.pull_rt_task(cpu);
+        if P::MOVES_REALTIME && priority.is_some() {
+            self.pull_after(cpu, task);
         }
     }
 

@@ -1,13 +1,15 @@
 //! Choice of the task that runs on a CPU. The first class with a runnable task decides:
 //!
 //! ```text
-//! Realtime   FIFO and RR tasks by priority         common to all kernels
+//! Realtime   deadline tasks by deadline, then      common to all kernels
+//!            FIFO and RR tasks by priority
 //! Policy     ordinary tasks: Cfs, Eevdf, O1        by kernel, a type parameter of the engine
 //! idle       no runnable task
 //! ```
 
 mod cfs;
 mod core;
+mod deadline;
 mod eevdf;
 mod load_avg;
 mod o1;
@@ -21,11 +23,13 @@ mod task_group;
 pub mod weight;
 
 pub use cfs::Cfs;
+pub use deadline::Budget;
+pub(crate) use deadline::DeadlineTasks;
 pub use eevdf::Eevdf;
 pub(crate) use load_avg::{IDLE_UPDATE_NS, TaskLoad};
 pub use o1::O1;
 pub(crate) use policy::NOBODY;
 pub use policy::{Enqueue, Policy, Setting, TaskIx};
-pub(crate) use realtime::Realtime;
+pub(crate) use realtime::{Rank, Realtime};
 pub(crate) use runqueues::Runqueues;
 pub(crate) use sums::Sum;

@@ -1,25 +1,52 @@
-//! Real-time tasks of one CPU: SCHED_FIFO and SCHED_RR (sched(7)).
+//! Real-time tasks of one CPU: SCHED_FIFO and SCHED_RR (sched(7)), and, above all of these, SCHED_DEADLINE.
 
 use super::policy::TaskIx;
+use crate::time::Ns;
 
-/// Waiting real-time tasks, the highest priority first. Tasks of equal priority run in the order of this queue.
+/// Place of a task in the order of the real-time and deadline classes: a higher rank runs first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rank(u64);
+
+impl Rank {
+    /// Rank of a real-time task.
+    pub fn of_priority(priority: u8) -> Self {
+        Self(priority.into())
+    }
+
+    /// Rank of a deadline task: an earlier deadline has a higher rank.
+    pub fn of_deadline(deadline: Ns) -> Self {
+        Self(u64::MAX - deadline)
+    }
+
+    /// Whether the rank is a deadline task's. Deadlines in virtual time are far below 2⁶³.
+    pub fn is_deadline(self) -> bool {
+        self.0 > u8::MAX.into()
+    }
+}
+
+/// Waiting real-time and deadline tasks, the highest rank first. Tasks of equal rank run in the order of this queue.
 #[derive(Debug, Clone, Default)]
 pub struct Realtime {
-    waiting: Vec<(u8, TaskIx)>,
+    waiting: Vec<(Rank, TaskIx)>,
 }
 
 impl Realtime {
-    /// Insert a task behind the tasks of its priority, or with `keeps_turn` (the task was preempted) before these tasks.
-    pub fn insert(&mut self, priority: u8, task: TaskIx, keeps_turn: bool) {
-        let before = |other: &(u8, TaskIx)| if keeps_turn { other.0 > priority } else { other.0 >= priority };
+    /// Insert a task behind the tasks of its rank, or with `keeps_turn` (the task was preempted) before these tasks.
+    pub fn insert(&mut self, rank: Rank, task: TaskIx, keeps_turn: bool) {
+        let before = |other: &(Rank, TaskIx)| if keeps_turn { other.0 > rank } else { other.0 >= rank };
         let place = self.waiting.partition_point(before);
-        self.waiting.insert(place, (priority, task));
+        self.waiting.insert(place, (rank, task));
     }
 
-    /// Highest priority of a waiting task.
+    /// Highest rank of a waiting task.
     #[inline]
-    pub fn highest(&self) -> Option<u8> {
+    pub fn highest(&self) -> Option<Rank> {
         self.waiting.first().map(|waiting| waiting.0)
+    }
+
+    /// The first task, and its rank.
+    pub fn first(&self) -> Option<(Rank, TaskIx)> {
+        self.waiting.first().copied()
     }
 
     /// Remove and return the first task.

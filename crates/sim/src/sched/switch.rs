@@ -5,7 +5,7 @@ use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::Distance;
 use crate::observe::Observer;
-use crate::sched::{NOBODY, TaskIx};
+use crate::sched::{NOBODY, Rank, TaskIx};
 use crate::tasks::{Segment, State};
 use crate::time::Ns;
 
@@ -13,11 +13,12 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Choose the next task of a CPU and switch to this task (`__schedule()`, kernel/sched/core.c, v4.5 to v6.12). The
     /// CPU's clock has been settled.
     pub(crate) fn schedule(&mut self, cpu: usize) {
-        let (previous, began) = (self.cpus[cpu].current, self.cpus[cpu].clock);
+        let began = self.cpus[cpu].clock;
         self.cpus[cpu].need_resched = false;
         let fetched = self.fetch_runqueue(cpu, cpu);
         self.book(cpu, Account::Switch, fetched);
         self.end_run(cpu);
+        let previous = self.dequeue_throttled(cpu, self.cpus[cpu].current);
         self.book(cpu, Account::Switch, self.costs.schedule);
         if self.stats.on {
             self.stats_queue(cpu, |counts| &mut counts.sched_count);
@@ -49,34 +50,29 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[inline(always)]
     fn pick_next_task(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
         let previous = (previous != NOBODY).then_some(previous);
-        let priority = previous.and_then(|task| self.tasks[task].class.realtime());
+        let realtime = previous.is_some_and(|task| self.tasks[task].class.realtime().is_some());
         if let Some(highest) = self.cpus[cpu].realtime.highest() {
-            return self.pick_next_task_rt(cpu, previous, priority, highest);
+            return self.pick_next_task_rt(cpu, previous, highest);
         }
-        if priority.is_some() {
+        if realtime {
             return previous;
         }
         self.rq.pick_next_task(cpu, previous, self.time.now)
     }
 
-    /// As [`Engine::pick_next_task`], when a real-time task of priority `highest` waits. `priority` is the priority of
-    /// `previous` if `previous` is a real-time task (`pick_next_task_rt()`, kernel/sched/rt.c, v4.5 to v5.14).
+    /// As [`Engine::pick_next_task`], when a real-time or deadline task of rank `highest` waits (`pick_next_task_rt()`,
+    /// kernel/sched/rt.c, and `pick_next_task_dl()`, kernel/sched/deadline.c, v4.5 to v5.14).
     #[cold]
     #[inline(never)]
-    fn pick_next_task_rt(
-        &mut self,
-        cpu: usize,
-        previous: Option<TaskIx>,
-        priority: Option<u8>,
-        highest: u8,
-    ) -> Option<TaskIx> {
-        if let Some((task, priority)) = previous.zip(priority) {
+    fn pick_next_task_rt(&mut self, cpu: usize, previous: Option<TaskIx>, highest: Rank) -> Option<TaskIx> {
+        let rank = previous.and_then(|task| self.rank(task));
+        if let Some((task, rank)) = previous.zip(rank) {
             // A task of equal priority runs only if the current task has used up its slice or has yielded.
             let turn_over = std::mem::take(&mut self.cpus[cpu].turn_over);
-            if priority > highest || (priority == highest && !turn_over) {
+            if rank > highest || (rank == highest && !turn_over) {
                 return previous;
             }
-            self.cpus[cpu].realtime.insert(priority, task, priority < highest);
+            self.cpus[cpu].realtime.insert(rank, task, rank < highest);
         } else if let Some(task) = previous {
             self.rq.policy.put_prev_task(
                 &mut self.rq.queues[cpu],

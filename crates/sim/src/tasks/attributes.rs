@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::CpuMask;
 use crate::observe::Observer;
-use crate::sched::{Enqueue, TaskIx, weight};
+use crate::sched::{Budget, Enqueue, TaskIx, weight};
 use crate::tasks::exec::Progress;
 use crate::tasks::{Class, Task};
 use crate::time::Ns;
@@ -24,6 +24,8 @@ pub struct Attributes {
     pub nice: i32,
     /// CPUs that the tasks may run on; by default all CPUs that are not isolated.
     pub cpus: Option<CpuMask>,
+    /// Times of [`Class::Deadline`], which needs them.
+    pub budget: Option<Budget>,
     /// Slice (`sched_attr::sched_runtime` under EEVDF); by default the kernel's slice.
     pub slice_ns: Option<Ns>,
     /// Footprint in the caches; by default the machine's footprint.
@@ -62,18 +64,40 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if let Some(nodes) = &wanted.nodes {
             self.tasks[task].memory_node = self.wanted_node(nodes)?;
         }
+        let class = wanted_class(&self.tasks[task], wanted)?;
+        let rebudgeted = class.is_deadline() && self.change_budget(task, wanted)?;
         let changed = &mut self.tasks[task];
-        let class = wanted_class(changed, wanted)?;
         let nice = wanted.priority.filter(|_| class.realtime().is_none()).unwrap_or(changed.nice.into());
         // sched_setattr() resets a slice that it is not given (`__setparam_fair()`, kernel/sched/syscalls.c, v6.12).
-        let sched_attr = [wanted.policy.is_some(), wanted.priority.is_some(), wanted.runtime_ns.is_some()];
         let slice = match wanted.runtime_ns.filter(|_| matches!(class, Class::Normal | Class::Batch)) {
-            None if !sched_attr.contains(&true) => changed.slice_ns,
+            None if !calls_sched_setattr(wanted) => changed.slice_ns,
             slice => slice,
         };
-        let requeued = class != changed.class || nice != i32::from(changed.nice) || slice != changed.slice_ns;
+        let requeued = rebudgeted
+            || class != changed.class
+            || nice != i32::from(changed.nice)
+            || slice != changed.slice_ns;
         (changed.next_class, changed.slice_ns, changed.nice) = (class, slice, nice as i8);
         Ok(requeued)
+    }
+
+    /// Give a task the budget that `wanted` asks for. Return whether the budget has changed.
+    fn change_budget(&mut self, task: TaskIx, wanted: &Wanted) -> Result<bool, String> {
+        let before = self.deadlines.budget(task);
+        let after = match before.filter(|_| !calls_sched_setattr(wanted)) {
+            Some(budget) => budget,
+            None => {
+                let runtime_ns = wanted.runtime_ns.or(before.map(|budget| budget.runtime_ns)).unwrap_or(0);
+                let deadline_ns = wanted.deadline_ns.unwrap_or(runtime_ns);
+                Budget { runtime_ns, deadline_ns, period_ns: wanted.period_ns.unwrap_or(deadline_ns) }
+            }
+        };
+        self.check_dl_task(task, after)?;
+        if before != Some(after) {
+            self.update_curr(self.tasks[task].cpu.into());
+            self.deadlines.insert(task, after);
+        }
+        Ok(before != Some(after))
     }
 
     fn wanted_cpus(&self, task: TaskIx, cpus: &[u32]) -> Result<CpuMask, String> {
@@ -115,6 +139,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.lock_queue(cpu, target);
         }
         let changed = &mut self.tasks[task];
+        if changed.class.is_deadline() && !changed.next_class.is_deadline() {
+            self.deadlines.remove(task);
+        }
         changed.class = changed.next_class;
         let share = weight_of(changed.class, changed.nice.into());
         self.rq.entities[task as usize] = self.rq.policy.entity(share, changed.nice.into(), changed.slice_ns);
@@ -129,6 +156,11 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     }
 }
 
+/// Whether a change calls sched_setattr(2).
+fn calls_sched_setattr(wanted: &Wanted) -> bool {
+    wanted.policy.is_some() || wanted.priority.is_some() || wanted.runtime_ns.is_some()
+}
+
 /// Load weight of a class and nice value.
 pub(super) fn weight_of(class: Class, nice: i32) -> u32 {
     if class == Class::Idle { weight::IDLE } else { weight::of_nice(nice) }
@@ -138,7 +170,7 @@ pub(super) fn weight_of(class: Class, nice: i32) -> u32 {
 fn wanted_class(task: &Task, wanted: &Wanted) -> Result<Class, String> {
     let priority = |default: i32| wanted.priority.unwrap_or(default).clamp(1, 99) as u8;
     Ok(match (wanted.policy, task.class) {
-        (Some(Policy::Deadline), _) => return Err("SCHED_DEADLINE is not simulated".to_owned()),
+        (Some(Policy::Deadline), _) => Class::Deadline,
         (Some(Policy::Other), _) => Class::Normal,
         (Some(Policy::Batch), _) => Class::Batch,
         (Some(Policy::Idle), _) => Class::Idle,

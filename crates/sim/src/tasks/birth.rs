@@ -10,7 +10,7 @@ use crate::observe::{Birth, Observer};
 use crate::sched::{Enqueue, NOBODY, TaskIx, TaskLoad};
 use crate::tasks::attributes::weight_of;
 use crate::tasks::exec::{Progress, Script};
-use crate::tasks::{Action, Phase, Segment, State, Task};
+use crate::tasks::{Action, Class, Phase, Segment, State, Task};
 use crate::time::Ns;
 
 impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
@@ -31,9 +31,11 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             &self.world.settings[plan.task(ordinal).group]
         };
         if parent != NOBODY && ordinal != NOBODY && self.tasks[parent].ordinal == ordinal {
-            // A child inherits the attributes that its parent has now (sched_fork(), kernel/sched/core.c).
+            // A child inherits the attributes that its parent has now (sched_fork(), kernel/sched/core.c). Only a deadline task with
+            // SCHED_FLAG_RESET_ON_FORK can fork.
             let parent = &self.tasks[parent];
-            (task.class, task.nice, task.slice_ns) = (parent.class, parent.nice, parent.slice_ns);
+            let class = if parent.class.is_deadline() { Class::Normal } else { parent.class };
+            (task.class, task.nice, task.slice_ns) = (class, parent.nice, parent.slice_ns);
             (task.memory_node, task.mask) = (parent.memory_node, parent.mask);
         } else {
             (task.class, task.nice, task.slice_ns) = (settings.class, settings.nice as i8, settings.slice_ns);
@@ -57,8 +59,16 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
         let nice = task.nice.into();
         let entity = self.rq.policy.entity(weight_of(task.class, nice), nice, task.slice_ns);
+        let budget = settings.budget.filter(|_| task.class.is_deadline());
         self.tasks.alive += 1;
-        self.insert(task, entity, self.rq.new_task_load(self.time.now), program)
+        let task = self.insert(task, entity, self.rq.new_task_load(self.time.now), program);
+        if let Some(budget) = budget {
+            if let Err(reason) = self.check_dl_task(task, budget) {
+                self.end_with(task, reason);
+            }
+            self.deadlines.insert(task, budget);
+        }
+        task
     }
 
     /// Create a sleeping kernel thread that is bound to a CPU.
@@ -145,6 +155,12 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
         let program = (Script::Program, self.tasks.cursors[parent as usize].child());
         let ordinal = self.tasks[parent].ordinal;
+        // The launcher sets SCHED_FLAG_RESET_ON_FORK for the tasks of a workload, a program does not (`sched_fork()`,
+        // kernel/sched/core.c, v6.12).
+        let resets = self.world.settings[self.world.plan.task(ordinal).group].class.is_deadline();
+        if self.tasks[parent].class.is_deadline() && !resets {
+            return Progress::Failed("EAGAIN: a deadline task cannot fork".to_owned());
+        }
         let child = self.new_task(parent, ordinal, program, Action::Exit);
         let forked = &mut self.tasks[child];
         forked.phase = Phase::Next;

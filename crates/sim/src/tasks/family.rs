@@ -215,6 +215,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Free the entry of an ended task that has left its CPU, unless children still refer to the entry.
     pub(crate) fn bury(&mut self, task: TaskIx) {
         self.write_off(task);
+        if self.tasks[task].class.is_deadline() {
+            self.deadlines.remove(task);
+        }
         if self.tasks[task].children == 0 {
             self.tasks.free.push(task);
         }

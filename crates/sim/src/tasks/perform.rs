@@ -80,7 +80,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                     self.stats_queue(cpu, |counts| &mut counts.yld_count);
                 }
                 self.update_curr(cpu);
-                if self.tasks[task].class.realtime().is_some() {
+                if self.tasks[task].class.is_deadline() {
+                    self.yield_task_dl(cpu, task);
+                } else if self.tasks[task].class.realtime().is_some() {
                     self.cpus[cpu].turn_over = true;
                 } else {
                     self.rq.policy.yield_task(

@@ -23,14 +23,26 @@ pub enum Class {
     Fifo(u8),
     /// SCHED_RR with a priority of 1 to 99.
     RoundRobin(u8),
+    /// SCHED_DEADLINE, with a [`Budget`](crate::sched::Budget).
+    Deadline,
 }
 
+/// Priority above those of real-time tasks.
+const DEADLINE_PRIORITY: u8 = 100;
+
 impl Class {
-    /// The priority of a real-time task.
+    /// Whether the class is SCHED_DEADLINE.
+    #[inline]
+    pub fn is_deadline(self) -> bool {
+        self == Self::Deadline
+    }
+
+    /// The priority of a real-time task, or a higher one for a deadline task.
     #[inline]
     pub fn realtime(self) -> Option<u8> {
         match self {
             Self::Fifo(priority) | Self::RoundRobin(priority) => Some(priority),
+            Self::Deadline => Some(DEADLINE_PRIORITY),
             _ => None,
         }
     }
@@ -43,6 +55,8 @@ pub(crate) enum State {
     Running,
     /// On its CPU's queue.
     Waiting,
+    /// A runnable deadline task that waits for its replenishment.
+    Throttled,
     /// Waits for a timer.
     Sleeping,
     /// Waits for another task.

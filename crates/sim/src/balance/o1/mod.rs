@@ -40,7 +40,7 @@ impl KernelPolicy for O1 {
     }
 
     /// Keep a forked real-time task on its parent's CPU, as kernels before 2.6.25 do.
-    fn select_task_rq_fork_rt<O: Observer>(_: &Engine<'_, Self, O>, cpu: usize, _: TaskIx) -> usize {
+    fn select_task_rq_fork_rt<O: Observer>(_: &mut Engine<'_, Self, O>, cpu: usize, _: TaskIx) -> usize {
         cpu
     }
 
