@@ -66,6 +66,20 @@ def test_the_ledgers_parts_sum_to_the_machines_time() -> None:
     assert set(of_cpu["ns"]) == {closed}
 
 
+def test_a_deadline_task_runs_for_its_runtime_in_each_period() -> None:
+    done = schedlab.simulate(
+        "busyloop",
+        machine="laptop-4",
+        parameters={"duration": 1, "warmup": 0},
+        policy="deadline",
+        runtime="4ms",
+        period="20ms",
+    )
+    (task,) = done.outcomes[0]["tasks"]
+    # Ticks of 4 ms notice the empty budget, and the next budget pays for the overrun.
+    assert task["ran_ns"] == pytest.approx(200e6, rel=0.06)
+
+
 def test_counters_match_the_program() -> None:
     # hackbench: groups × fds² × loops = 1 × 4² × 20 messages; groups × fds × 2 = 8 tasks.
     counters = dict(hackbench().counters.select("counter", "value").iter_rows())
@@ -158,6 +172,19 @@ def test_jobs_per_cpu_count_the_cpus_of_the_simulated_machine() -> None:
         ({"command_line": "quiet"}, errors.SettingRefused, "`quiet`"),
         ({"cpus": "7"}, errors.SettingRefused, "not among 0 to 3"),
         ({"policy": "fifo"}, errors.SettingRefused, "needs a priority"),
+        ({"policy": "deadline", "period": "1ms"}, errors.SettingRefused, "needs a runtime and a period"),
+        ({"runtime": "1ms"}, errors.SettingRefused, "only for deadline"),
+        ({"policy": "deadline", "runtime": "9ms", "period": "10ms"}, errors.SettingRefused, "7.20 CPUs"),
+        (
+            {"policy": "deadline", "runtime": "9ms", "deadline": "8ms", "period": "10ms"},
+            errors.SettingRefused,
+            "EINVAL",
+        ),
+        (
+            {"policy": "deadline", "runtime": "1ms", "period": "10ms", "kernel": "linux-3.8"},
+            errors.SettingRefused,
+            "no deadline class",
+        ),
         (
             {"kernel": "linux-5.14", "slice": "3ms"},
             errors.SettingRefused,

@@ -245,8 +245,7 @@ def missing_requirements(changed: dict[str, str], spec: str = "sim:laptop-4") ->
         ('cpus = "0-1"', 'uclamp_min = "20%"', ["'eevdf'", "no model of CPU capacity and frequency"]),
         ('cpus = "0-1"', 'timer_slack = "1us"', ["'eevdf'", "simulated timers are exact"]),
         ('cpus = "0-1"', 'mempolicy = "local"', ["'eevdf'", "mempolicy"]),
-        ('slice = "3ms"\ncpus = "0-1"', 'policy = "deadline"\nruntime = "1ms"\nperiod = "5ms"',
-         ["'eevdf'", "not simulated"]),
+        ('slice = "3ms"\ncpus = "0-1"', 'policy = "deadline"\nruntime = "4ms"\nperiod = "5ms"', ["'eevdf'", "EBUSY"]),
         ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "perfstat"\nrun = "true"', ["perfstat", "wakeup"]),
         ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "schbench"\nmetrics = ["request-p99"]',
          ["request-p99", "wakeup-p99"]),
@@ -376,6 +375,7 @@ def test_a_tools_native_equivalent_takes_its_parameters_and_yields_its_metrics(n
         ('policy = "fifo"\npriority = 70', "nice = 5", ("fifo", 70)),
         ('policy = "fifo"', 'policy = "batch"', ("fifo", 80)),
         ("", 'policy = "rr"\npriority = 5', ("other", None)),
+        ("", 'policy = "deadline"\nruntime = "1ms"\nperiod = "5ms"', ("other", None)),
     ],
 )
 def test_simulated_threads_of_cyclictest_have_the_tools_policy_and_not_the_variants(

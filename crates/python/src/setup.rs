@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use pyo3::prelude::*;
 use schedlab_sim::machine::MAX_CPUS;
+use schedlab_sim::sched::Budget;
 use schedlab_sim::{Attributes, Change, Class, Config, CpuMask, Kernel, Machine, SimError, Simulation};
 use schedlab_workload::{Plan, Program};
 
@@ -36,6 +37,8 @@ struct Group {
     nice: i32,
     cpus: Option<Vec<usize>>,
     slice_ns: Option<u64>,
+    /// Runtime, deadline and period of the policy deadline.
+    budget: Option<(u64, u64, u64)>,
 }
 
 /// Memory that the dictionary of a task takes in Python's outcome.
@@ -118,8 +121,11 @@ impl Group {
             "idle" => Class::Idle,
             "fifo" => Class::Fifo(priority),
             "rr" => Class::RoundRobin(priority),
+            "deadline" => Class::Deadline,
             other => {
-                return Err(wrong(format!("policy {other} is not other, batch, idle, fifo or rr")).into());
+                return Err(
+                    wrong(format!("policy {other} is not other, batch, idle, fifo, rr or deadline")).into()
+                );
             }
         };
         let mut cpus = None;
@@ -129,7 +135,12 @@ impl Group {
             }
             cpus.get_or_insert(CpuMask::EMPTY).insert(cpu);
         }
+        let budget = self.budget.map(|(runtime_ns, deadline_ns, period_ns)| Budget {
+            runtime_ns,
+            deadline_ns,
+            period_ns,
+        });
         let (nice, slice_ns) = (self.nice, self.slice_ns);
-        Ok(Attributes { class, nice, cpus, slice_ns, ..Attributes::default() })
+        Ok(Attributes { class, nice, cpus, slice_ns, budget, ..Attributes::default() })
     }
 }

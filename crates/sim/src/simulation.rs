@@ -13,7 +13,7 @@ use crate::machine::{Domains, MAX_CPUS, Machine, Topology};
 use crate::memory;
 use crate::observe::{Observer, Outcome};
 use crate::physics::PAGE;
-use crate::sched::{Cfs, Eevdf, O1};
+use crate::sched::{Cfs, Eevdf, O1, sched_dl_overflow};
 use crate::tasks::{Attributes, Class};
 use crate::time::NEVER;
 
@@ -73,6 +73,12 @@ impl Simulation {
             tunables.check(&change.tunable, change.value)?;
         }
         let settings = settings(&machine, &plan, &config)?;
+        let budgets = || plan.tasks().filter_map(|task| settings[task.group].budget);
+        if budgets().next().is_some() {
+            let cpus = topology.cpus() - command_line.isolated.iter().count();
+            sched_dl_overflow(&kernel, cpus, budgets())
+                .map_err(|reason| SimError::Attributes { group: "all".to_owned(), reason })?;
+        }
         let buffer_pages = if machine.costs.shared_fault > 0 { buffer_pages(&plan) } else { Vec::new() };
         let memory_bytes = memory::estimate(&topology, &plan, &config);
         Ok(Self {
@@ -217,7 +223,7 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<Attri
         }
         check_attributes(name, attributes, machine)?;
     }
-    if config.main.class == Class::Deadline {
+    if config.main.class.is_deadline() {
         return Err(wrong("main", "the main task forks, which a deadline task cannot".to_owned()));
     }
     check_attributes("main", &config.main, machine)?;
@@ -240,15 +246,10 @@ fn check_attributes(name: &str, attributes: &Attributes, machine: &Machine) -> R
     {
         return wrong(format!("real-time priority {priority} is not between 1 and 99"));
     }
-    match (attributes.class, &attributes.budget) {
-        (Class::Deadline, None) => {
-            return wrong("deadline tasks need runtime, deadline and period".to_owned());
-        }
-        (class, Some(_)) if class != Class::Deadline => {
-            return wrong("only deadline tasks have a budget".to_owned());
-        }
-        (_, budget) => budget.map_or(Ok(()), |budget| budget.check()).or_else(wrong)?,
+    if attributes.class.is_deadline() != attributes.budget.is_some() {
+        return wrong("deadline tasks, and no others, have runtime, deadline and period".to_owned());
     }
+    attributes.budget.map_or(Ok(()), |budget| budget.check()).or_else(wrong)?;
     let within = |cpus: &crate::machine::CpuMask| {
         !cpus.is_empty() && cpus.count_between(machine.cpus(), MAX_CPUS) == 0
     };

@@ -217,6 +217,48 @@ fn attributes_of_groups_and_schedstats_work_and_outcomes_repeat() {
     let reason =
         |config| simulate(2, "linux-6.12", text, config).map(drop).expect_err("a refusal").to_string();
     let without = Config { groups: [("t".to_owned(), group(None))].into(), ..Config::default() };
-    assert!(reason(without).contains("need runtime, deadline and period"));
+    assert!(reason(without).contains("have runtime, deadline and period"));
     assert!(reason(Config { main: group(Some(budget)), ..Config::default() }).contains("forks"));
+}
+
+/// Deadline tasks that sleep, yield, wait for locks and for each other, and change their class beside tasks of other classes. Debug builds check
+/// the invariants of all queues after each event.
+#[test]
+fn mixed_programs_keep_the_invariants_of_the_queues() {
+    let events = [
+        r#""sleep": 700"#,
+        r#""yield": """#,
+        r#""lock": "m", "run2": 300, "unlock": "m""#,
+        r#""barrier": "b""#,
+    ];
+    for number in 0..24u64 {
+        let mut drawn = number;
+        let mut draw = |below: u64| {
+            drawn = drawn.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (drawn >> 33) % below
+        };
+        let mut tasks =
+            vec![greedy("fair", ""), greedy("rr", r#""instance": 2, "policy": "SCHED_RR", "delay": 20000,"#)];
+        for task in 0..4 {
+            let (runtime, period) = (200 + draw(600), 4_000 + draw(6_000));
+            let deadline = runtime + draw(period - runtime + 1);
+            let (run, event) = (100 + draw(4_000), events[draw(4) as usize]);
+            let dl = format!(
+                r#""policy": "SCHED_DEADLINE", "dl-runtime": {runtime}, "dl-deadline": {deadline}, "dl-period": {period}"#
+            );
+            let other = ["SCHED_OTHER", "SCHED_FIFO"][draw(2) as usize];
+            tasks.push(format!(
+                r#""t{task}": {{"loop": -1, "phases": {{"a": {{{dl}, "loop": {}, "run": {run}, {event}}},
+                "b": {{"policy": "{other}", "run": 50}}}}}}"#,
+                1 + draw(9)
+            ));
+        }
+        let (cpus, kernel_name) =
+            ([1, 2, 4][draw(3) as usize], ["linux-4.5", "linux-6.12"][draw(2) as usize]);
+        let command_line = if cpus == 4 { "isolcpus=3 nohz_full=2-3" } else { "" }.to_owned();
+        let config = Config { horizon_ns: Some(150 * MS), command_line, seed: number, ..Config::default() };
+        let outcome = simulate(cpus, kernel_name, &for_seconds(1, &tasks), config);
+        let worked = outcome.map(|outcome| ran(&outcome, "t") > MS).map_err(|error| error.to_string());
+        assert_eq!(worked, Ok(true), "program {number}");
+    }
 }

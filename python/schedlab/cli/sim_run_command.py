@@ -23,6 +23,7 @@ class Policy(StrEnum):
     IDLE = "idle"
     FIFO = "fifo"
     RR = "rr"
+    DEADLINE = "deadline"
 
 
 def run(
@@ -78,6 +79,13 @@ def run(
     slice_: Annotated[
         str | None, typer.Option("--slice", metavar="TIME", help="EEVDF slice of all tasks, such as 0.1ms.")
     ] = None,
+    runtime: Annotated[
+        str | None, typer.Option(metavar="TIME", help="CPU time of each task in each period, for deadline.")
+    ] = None,
+    deadline: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Deadline after the begin of a period; default: the period.")
+    ] = None,
+    period: Annotated[str | None, typer.Option(metavar="TIME", help="Period, for deadline.")] = None,
     cpus: Annotated[str | None, typer.Option(metavar="LIST", help="CPUs that tasks may run on, such as 0-3,8.")] = None,
     horizon: Annotated[
         str | None, typer.Option(metavar="TIME", help="Latest virtual time of the simulation's end, such as 2s.")
@@ -124,6 +132,7 @@ def run(
         priority=priority,
         nice=nice,
         slice=slice_,
+        times=(runtime, deadline, period),
         cpus=cpus,
         horizon=horizon,
         memory=memory,

@@ -210,10 +210,13 @@ def simulate(
     tunables: Mapping[str, Any] | Sequence[Mapping[str, Any]] = (),
     changes: Sequence[tuple[str, str, Any]] = (),
     command_line: str = "",
-    policy: Literal["other", "batch", "idle", "fifo", "rr"] = "other",
+    policy: Literal["other", "batch", "idle", "fifo", "rr", "deadline"] = "other",
     priority: int | None = None,
     nice: int = 0,
     slice: str | None = None,
+    runtime: str | None = None,
+    deadline: str | None = None,
+    period: str | None = None,
     cpus: str | None = None,
     horizon: str | None = None,
     samples: int = SAMPLES,
@@ -234,7 +237,8 @@ def simulate(
         tunables: values by name as in an experiment file; or several sets of values, each set a configuration.
         changes: (virtual time such as "10ms", tunable, value): changes while the program runs.
         command_line: command line of the simulated kernel, such as ``isolcpus=1-3``.
-        policy, priority, nice, slice, cpus: attributes of all tasks, as in a variant of an experiment file.
+        policy, priority, nice, slice, runtime, deadline, period, cpus: attributes of all tasks, as in a variant of an
+            experiment file.
         horizon: virtual time at which a simulation ends at the latest, such as "2s".
         samples: maximum number of stored samples of a series; a longer series is reduced to a random selection.
         memory: limit, such as "8GiB", above which a simulation is refused; by default the available memory.
@@ -260,7 +264,7 @@ def simulate(
                 command_line=command_line,
                 horizon_ns=None if horizon is None else nanoseconds(horizon, "horizon"),
                 samples=samples,
-                attributes=attributes(policy, priority, nice, slice, cpus, under),
+                attributes=attributes(policy, priority, nice, slice, cpus, under, (runtime, deadline, period)),
                 memory=None if memory is None else memory_of(memory, "memory"),
             )
             cases.append(Case(loaded.name, on.name, under.name, values, each))

@@ -22,19 +22,22 @@ SAMPLES = 100_000
 
 @dataclass(frozen=True)
 class Attributes:
-    """The scheduling attributes of all tasks. ``cpus`` None: all CPUs that are not isolated."""
+    """The scheduling attributes of all tasks. ``cpus`` None: all CPUs that are not isolated. ``budget``: runtime,
+    deadline and period of the policy deadline in nanoseconds.
+    """
 
     policy: str = "other"
     priority: int | None = None
     nice: int = 0
     cpus: Sequence[int] | None = None
     slice_ns: int | None = None
+    budget: tuple[int, int, int] | None = None
 
     def plain(self) -> dict[str, Any]:
         """Return the dictionary that the extension module takes."""
         cpus = None if self.cpus is None else list(self.cpus)
         words = {"policy": self.policy, "priority": self.priority, "nice": self.nice}
-        return words | {"cpus": cpus, "slice_ns": self.slice_ns}
+        return words | {"cpus": cpus, "slice_ns": self.slice_ns, "budget": self.budget}
 
 
 @dataclass(frozen=True)
@@ -44,8 +47,8 @@ class Settings:
     ``seed`` is the random seed. A simulation ends at ``horizon_ns`` at the latest. ``tunables`` are numbers by name;
     ``changes`` are (virtual ns, name, value). ``pids`` selects tasks for the output of /proc/PID/sched: the tasks of
     the program are numbered from 1 in the order of their creation. ``main`` are the attributes of the main task, which
-    starts the others; by default ``attributes``. ``memory`` is the limit of the estimated memory in
-    bytes; by default the memory available at the start.
+    starts the others; by default ``attributes``. The main task of deadline tasks, which cannot fork, has default
+    attributes. ``memory`` is the limit of the estimated memory in bytes; by default the memory available at the start.
     """
 
     seed: int = 0
@@ -62,6 +65,7 @@ class Settings:
     def plain(self, groups: Sequence[str]) -> dict[str, Any]:
         """Return the dictionary that the extension module takes, for a program with these groups."""
         attributes = self.attributes or Attributes()
+        main = self.main or attributes
         return {
             "seed": self.seed,
             "tunables": list(self.tunables.items()),
@@ -70,7 +74,7 @@ class Settings:
             "horizon_ns": self.horizon_ns,
             "samples": self.samples,
             "groups": dict.fromkeys(groups, attributes.plain()),
-            "main": (self.main or attributes).plain(),
+            "main": (Attributes() if main.budget else main).plain(),
             "pids": list(self.pids),
             "memory_bytes": available_memory() if self.memory is None else self.memory,
         }
@@ -114,9 +118,16 @@ def pair(text: str, where: str) -> tuple[str, str]:
 
 
 def attributes(
-    policy: str, priority: int | None, nice: int, length: str | int | None, cpus: str | None, under: Model
+    policy: str,
+    priority: int | None,
+    nice: int,
+    length: str | int | None,
+    cpus: str | None,
+    under: Model,
+    times: Sequence[str | int | None] = (None, None, None),
 ) -> Attributes:
-    """Return the attributes of all tasks under a kernel model. ``length`` is the slice, as text or in nanoseconds.
+    """Return the attributes of all tasks under a kernel model. ``length`` is the slice, and ``times`` are runtime,
+    deadline and period of the policy deadline, as text or in nanoseconds.
 
     SettingRefused for attributes that cannot be combined, and for a slice when the kernel has no slices of tasks.
     """
@@ -137,7 +148,24 @@ def attributes(
     except ValueError as error:
         raise SettingRefused(str(error), where="cpus", todo="write a list of CPUs such as 0-3,8") from error
     slice_ns = nanoseconds(length, "slice") if isinstance(length, str) else length
-    return Attributes(policy, priority, nice, allowed, slice_ns)
+    return Attributes(policy, priority, nice, allowed, slice_ns, _budget(policy, times))
+
+
+def _budget(policy: str, times: Sequence[str | int | None]) -> tuple[int, int, int] | None:
+    """Return runtime, deadline and period in nanoseconds. The deadline is by default the period."""
+    given = {
+        name: nanoseconds(time, name) if isinstance(time, str) else time
+        for name, time in zip(("runtime", "deadline", "period"), times, strict=True)
+        if time is not None
+    }
+    if policy != "deadline":
+        for name in given:
+            raise SettingRefused(f"{name} is only for deadline", where=name, todo="set the policy to deadline")
+        return None
+    if "runtime" not in given or "period" not in given:
+        message = "policy 'deadline' needs a runtime and a period"
+        raise SettingRefused(message, where="policy", todo="give a runtime such as 2ms and a period such as 10ms")
+    return given["runtime"], given.get("deadline", given["period"]), given["period"]
 
 
 def has_slices(under: Model) -> bool:

@@ -106,6 +106,8 @@ def _attributes(simulation: Simulation) -> dict[str, Any]:
         "slice": None if given.slice_ns is None else f"{given.slice_ns}ns",
         "cpus": None if given.cpus is None else ",".join(map(str, given.cpus)),
     }
+    if given.budget is not None:
+        values |= {name: f"{ns}ns" for name, ns in zip(("runtime", "deadline", "period"), given.budget, strict=True)}
     return {name: value for name, value in values.items() if value is not None}
 
 

@@ -33,6 +33,7 @@ class Request:
     slice: str | None
     cpus: str | None
     horizon: str | None
+    times: Sequence[str | None] = (None, None, None)
     changes: Sequence[str] = ()
     memory: str | None = None
     timeline: Path | None = None
@@ -59,7 +60,9 @@ def simulate(request: Request) -> Result:
         changes=[_change(text) for text in request.changes],
         command_line=request.command_line,
         horizon_ns=None if request.horizon is None else nanoseconds(request.horizon, "--horizon"),
-        attributes=attributes(request.policy, request.priority, request.nice, request.slice, request.cpus, kernel),
+        attributes=attributes(
+            request.policy, request.priority, request.nice, request.slice, request.cpus, kernel, request.times
+        ),
         pids=schedstats.pids(request.proc),
         memory=None if request.memory is None else memory_of(request.memory, "--memory"),
     )

@@ -18,7 +18,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn rank(&self, task: TaskIx) -> Option<Rank> {
         let class = self.tasks[task].class;
         if class.is_deadline() {
-            return Some(Rank::of_deadline(self.deadlines.deadline(task)));
+            return Some(Rank::of_deadline(self.deadlines.entities[&task].deadline));
         }
         class.realtime().map(Rank::of_priority)
     }
@@ -44,8 +44,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.is_lower(lowest, task).then_some(lowest)
     }
 
-    /// Select a CPU for a real-time or deadline task that `here` wakes. A real-time task goes to `previous`, unless a task of at least its priority runs or waits on this CPU;
-    /// then the CPU that is idle or has the lowest priority (`select_task_rq_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
+    /// Select a CPU for a real-time or deadline task that `here` wakes. A real-time task goes to `previous`, unless a task of at
+    /// least its priority runs or waits on this CPU; then the CPU that is idle or has the lowest priority (`select_task_rq_rt()`, kernel/sched/rt.c, v4.5 to v6.12).
     ///
     /// The kernel queues the task behind a task that is about to run, and moves it when that task begins
     /// (`push_rt_tasks()`). The model moves the task at once.

@@ -24,7 +24,7 @@ pub mod weight;
 
 pub use cfs::Cfs;
 pub use deadline::Budget;
-pub(crate) use deadline::DeadlineTasks;
+pub(crate) use deadline::{DeadlineTasks, DlEntity, sched_dl_overflow};
 pub use eevdf::Eevdf;
 pub(crate) use load_avg::{IDLE_UPDATE_NS, TaskLoad};
 pub use o1::O1;

@@ -7,7 +7,7 @@ use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::machine::CpuMask;
 use crate::observe::Observer;
-use crate::sched::{Budget, Enqueue, TaskIx, weight};
+use crate::sched::{Budget, DlEntity, Enqueue, TaskIx, weight};
 use crate::tasks::exec::Progress;
 use crate::tasks::{Class, Task};
 use crate::time::Ns;
@@ -95,7 +95,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.check_dl_task(task, after)?;
         if before != Some(after) {
             self.update_curr(self.tasks[task].cpu.into());
-            self.deadlines.insert(task, after);
+            self.deadlines.entities.insert(task, DlEntity::new(after));
         }
         Ok(before != Some(after))
     }
@@ -140,7 +140,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let changed = &mut self.tasks[task];
         if changed.class.is_deadline() && !changed.next_class.is_deadline() {
-            self.deadlines.remove(task);
+            self.deadlines.entities.remove(&task);
         }
         changed.class = changed.next_class;
         let share = weight_of(changed.class, changed.nice.into());

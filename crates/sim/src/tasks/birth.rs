@@ -7,7 +7,7 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::{Birth, Observer};
-use crate::sched::{Enqueue, NOBODY, TaskIx, TaskLoad};
+use crate::sched::{DlEntity, Enqueue, NOBODY, TaskIx, TaskLoad};
 use crate::tasks::attributes::weight_of;
 use crate::tasks::exec::{Progress, Script};
 use crate::tasks::{Action, Class, Phase, Segment, State, Task};
@@ -59,14 +59,12 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         }
         let nice = task.nice.into();
         let entity = self.rq.policy.entity(weight_of(task.class, nice), nice, task.slice_ns);
+        // Simulation::new() has checked that the tasks of all groups fit.
         let budget = settings.budget.filter(|_| task.class.is_deadline());
         self.tasks.alive += 1;
         let task = self.insert(task, entity, self.rq.new_task_load(self.time.now), program);
         if let Some(budget) = budget {
-            if let Err(reason) = self.check_dl_task(task, budget) {
-                self.end_with(task, reason);
-            }
-            self.deadlines.insert(task, budget);
+            self.deadlines.entities.insert(task, DlEntity::new(budget));
         }
         task
     }

@@ -230,16 +230,11 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
 
     #[cold]
     fn fail(&mut self, cpu: usize, task: TaskIx, reason: String) -> Next {
-        self.end_with(task, reason);
-        self.cpus[cpu].segment = Segment::EMPTY;
-        Next::Runs
-    }
-
-    /// End the simulation with the failure of a task.
-    pub(super) fn end_with(&mut self, task: TaskIx, reason: String) {
         let (task, at_ns) = (self.tasks[task].name(self.world.plan), self.time.now);
         self.failure.get_or_insert(SimError::Task { task, at_ns, reason });
         self.finished = true;
+        self.cpus[cpu].segment = Segment::EMPTY;
+        Next::Runs
     }
 
     /// Give a CPU a segment of `ns` plus the task's carried work.

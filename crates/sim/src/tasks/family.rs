@@ -216,7 +216,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     pub(crate) fn bury(&mut self, task: TaskIx) {
         self.write_off(task);
         if self.tasks[task].class.is_deadline() {
-            self.deadlines.remove(task);
+            self.deadlines.entities.remove(&task);
         }
         if self.tasks[task].children == 0 {
             self.tasks.free.push(task);

@@ -90,7 +90,7 @@ def kernel_of(variant: Variant, target: Model) -> Model:
     return target if variant.kernel is None else models.kernel(variant.kernel)
 
 
-ATTRIBUTES = ("policy", "priority", "nice", "slice", "cpus")
+ATTRIBUTES = ("policy", "priority", "nice", "slice", "runtime", "deadline", "period", "cpus")
 """Keys of a variant that :func:`attributes_of` reads."""
 
 
@@ -106,7 +106,8 @@ UNMODELLED = {
 def attributes_of(variant: Variant, kernel: Model) -> Attributes:
     """Return the variant's scheduling attributes."""
     policy, priority, nice = variant.policy or "other", variant.priority, variant.nice or 0
-    return attributes(policy, priority, nice, variant.slice, variant.cpus, kernel)
+    times = (variant.runtime, variant.deadline, variant.period)
+    return attributes(policy, priority, nice, variant.slice, variant.cpus, kernel, times)
 
 
 def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_kernel: Model) -> Simulation:
@@ -116,7 +117,7 @@ def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_
     main = chosen = attributes_of(variant, kernel)
     if row.policy is not None:
         # The tool sets the policy of its threads, not of its main thread.
-        chosen = replace(chosen, policy=row.policy, priority=row.priority)
+        chosen = replace(chosen, policy=row.policy, priority=row.priority, budget=None)
     watched: tuple[int, ...] = ()
     if row.watches:
         # ``schedload noise`` starts its loops from another CPU.
@@ -140,7 +141,7 @@ def _watching(row: RowProgram, chosen: Attributes, machine: Model) -> tuple[Attr
     cpu = allowed if wanted["cpu"] is None else wanted["cpu"]
     pinned = replace(chosen, cpus=(cpu,))
     if wanted["fifo"] is not None:
-        pinned = replace(pinned, policy="fifo", priority=wanted["fifo"], nice=0)
+        pinned = replace(pinned, policy="fifo", priority=wanted["fifo"], nice=0, budget=None)
     return pinned, (cpu,)
 
 
@@ -195,9 +196,6 @@ def _faults(variant: Variant, programs: list[RowProgram], machine: Model, target
         yield f"sets {key}, which a machine model fixes", f"use --target vm:KERNEL, or remove {key} from the variant"
     for key in (key for key in UNMODELLED if getattr(variant, key) is not None):
         yield f"sets {key}, and {UNMODELLED[key]}", f"use a real kernel, or remove {key} from the variant"
-    if variant.policy == "deadline":
-        yield "sets policy deadline, which is not simulated", "use a real kernel, or another policy"
-        return
     try:
         kernel = kernel_of(variant, target_kernel)
     except SchedlabError as error:

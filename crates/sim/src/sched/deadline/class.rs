@@ -1,6 +1,6 @@
 //! Deadline tasks of a CPU: admission, budgets that run out, and replenishments.
 
-use super::{BW_SHIFT, Budget, DlEntity, FAIR_SERVER, RT_BANDWIDTH};
+use super::{Budget, DlEntity, sched_dl_overflow};
 use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
@@ -11,12 +11,8 @@ use crate::time::Ns;
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Check whether a task may be a deadline task with a budget; the error is the kernel's, with the reason
-    /// (`__sched_setscheduler()` and `dl_task_check_affinity()`, kernel/sched/syscalls.c, and `sched_dl_overflow()`,
-    /// kernel/sched/deadline.c, v6.12).
+    /// (`__sched_setscheduler()` and `dl_task_check_affinity()`, kernel/sched/syscalls.c, v6.12).
     pub(crate) fn check_dl_task(&self, task: TaskIx, budget: Budget) -> Result<(), String> {
-        let Some(rules) = self.world.kernel.deadline else {
-            return Err(format!("EINVAL: {} has no deadline class (since 3.14)", self.world.kernel.name));
-        };
         budget.check()?;
         let domain = self.rq.housekeeping;
         if !domain.without(self.tasks.allowed(task)).is_empty() {
@@ -26,17 +22,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             ));
         }
         let others = self.deadlines.entities.iter().filter(|(other, _)| **other != task);
-        let needed = budget.bandwidth() + others.map(|(_, entity)| entity.budget.bandwidth()).sum::<u64>();
-        let cpus = domain.iter().count() as u64;
-        let limit = cpus * (RT_BANDWIDTH - if rules.fair_server { FAIR_SERVER } else { 0 });
-        if needed > limit {
-            let [needed, limit] =
-                [needed, limit].map(|bandwidth| bandwidth as f64 / f64::from(1 << BW_SHIFT));
-            return Err(format!(
-                "EBUSY: admission control: the deadline tasks would need {needed:.2} CPUs, and may have {limit:.2} of {cpus}"
-            ));
-        }
-        Ok(())
+        let budgets = others.map(|(_, entity)| entity.budget).chain([budget]);
+        sched_dl_overflow(self.world.kernel, domain.iter().count(), budgets)
     }
 
     fn revised_rules(&self) -> bool {

@@ -19,6 +19,7 @@ mod class;
 use std::collections::BTreeMap;
 
 use super::TaskIx;
+use crate::kernel::Kernel;
 use crate::time::{NEVER, Ns};
 
 /// Shift of bandwidths (`BW_SHIFT`, kernel/sched/sched.h, v6.12).
@@ -66,10 +67,27 @@ impl Budget {
         }
         Ok(())
     }
+}
 
-    fn bandwidth(&self) -> u64 {
-        to_ratio(self.period_ns, self.runtime_ns)
+/// Check that deadline tasks with these budgets fit on `cpus` CPUs; the error is the kernel's, with the reason (`sched_dl_overflow()`,
+/// kernel/sched/deadline.c, v6.12).
+pub(crate) fn sched_dl_overflow(
+    kernel: &Kernel,
+    cpus: usize,
+    budgets: impl Iterator<Item = Budget>,
+) -> Result<(), String> {
+    let Some(rules) = kernel.deadline else {
+        return Err(format!("EINVAL: {} has no deadline class (since 3.14)", kernel.name));
+    };
+    let needed: u64 = budgets.map(|budget| to_ratio(budget.period_ns, budget.runtime_ns)).sum();
+    let limit = cpus as u64 * (RT_BANDWIDTH - if rules.fair_server { FAIR_SERVER } else { 0 });
+    if needed <= limit {
+        return Ok(());
     }
+    let [needed, limit] = [needed, limit].map(|bandwidth| bandwidth as f64 / f64::from(1 << BW_SHIFT));
+    Err(format!(
+        "EBUSY: admission control: the deadline tasks would need {needed:.2} CPUs, and may have {limit:.2} of {cpus}"
+    ))
 }
 
 /// State of a deadline task (`struct sched_dl_entity`).
@@ -88,7 +106,7 @@ pub(crate) struct DlEntity {
 }
 
 impl DlEntity {
-    fn new(budget: Budget) -> Self {
+    pub fn new(budget: Budget) -> Self {
         Self { budget, runtime: 0, deadline: 0, throttled: false, yielded: false, timer_at: NEVER }
     }
 
@@ -129,16 +147,12 @@ impl DlEntity {
         if self.deadline >= now && !self.dl_entity_overflow(now) {
             return;
         }
-        if revised && !self.is_implicit() && self.deadline >= now {
+        if revised && self.budget.deadline_ns < self.budget.period_ns && self.deadline >= now {
             let density = to_ratio(self.budget.deadline_ns, self.budget.runtime_ns);
             self.runtime = ((u128::from(density) * u128::from(self.deadline - now)) >> BW_SHIFT) as i64;
             return;
         }
         self.replenish_dl_new_period(now);
-    }
-
-    fn is_implicit(&self) -> bool {
-        self.budget.deadline_ns == self.budget.period_ns
     }
 
     /// Beginning of the next period (`dl_next_period()`, kernel/sched/deadline.c, since v4.12; the deadline before).
@@ -150,7 +164,7 @@ impl DlEntity {
 /// All deadline tasks.
 #[derive(Debug, Default)]
 pub(crate) struct DeadlineTasks {
-    entities: BTreeMap<TaskIx, DlEntity>,
+    pub entities: BTreeMap<TaskIx, DlEntity>,
     /// CPU that the last search among equal CPUs has chosen (`distribute_cpu_mask_prev`, lib/cpumask.c).
     pub distributed: usize,
 }
@@ -161,24 +175,9 @@ impl DeadlineTasks {
         self.entities.get_mut(&task).expect("a deadline task has an entity")
     }
 
-    /// Absolute deadline of a task of [`Class::Deadline`](crate::Class).
-    pub fn deadline(&self, task: TaskIx) -> Ns {
-        self.entities[&task].deadline
-    }
-
     /// Budget of a task, if the task is a deadline task.
     pub fn budget(&self, task: TaskIx) -> Option<Budget> {
         self.entities.get(&task).map(|entity| entity.budget)
-    }
-
-    /// Add a task to the class, or replace its budget.
-    pub fn insert(&mut self, task: TaskIx, budget: Budget) {
-        self.entities.insert(task, DlEntity::new(budget));
-    }
-
-    /// Forget a task that has left the class.
-    pub fn remove(&mut self, task: TaskIx) {
-        self.entities.remove(&task);
     }
 }
 
