@@ -53,7 +53,7 @@ mod tasks;
 pub mod time;
 pub mod vmstat;
 
-pub use config::Config;
+pub use config::{Config, ControlGroup, GroupSettings};
 pub use error::{SimError, Waiting};
 pub use kernel::{Change, Kernel, kernel, kernel_files, kernel_names};
 pub use ledger::{Account, Ledger};

@@ -13,7 +13,7 @@ use crate::machine::{Domains, MAX_CPUS, Machine, Topology};
 use crate::memory;
 use crate::observe::{Observer, Outcome};
 use crate::physics::PAGE;
-use crate::sched::{Cfs, Eevdf, O1, sched_dl_overflow};
+use crate::sched::{Cfs, Eevdf, Grouped, O1, sched_dl_overflow};
 use crate::tasks::{Attributes, Class};
 use crate::time::NEVER;
 
@@ -72,6 +72,7 @@ impl Simulation {
         for change in &config.changes {
             tunables.check(&change.tunable, change.value)?;
         }
+        check_groups(&kernel, &config)?;
         let settings = settings(&machine, &plan, &config)?;
         let budgets = || plan.tasks().filter_map(|task| settings[task.group].budget);
         if budgets().next().is_some() {
@@ -109,6 +110,8 @@ impl Simulation {
 
     fn observe<O: Observer>(&self, observer: O) -> Result<Outcome, SimError> {
         match self.kernel.policy {
+            PolicyKind::Cfs if self.has_groups() => self.with::<Grouped<Cfs>, O>(observer),
+            PolicyKind::Eevdf if self.has_groups() => self.with::<Grouped<Eevdf>, O>(observer),
             PolicyKind::Cfs => self.with::<Cfs, O>(observer),
             PolicyKind::Eevdf => self.with::<Eevdf, O>(observer),
             PolicyKind::O1 => self.with::<O1, O>(observer),
@@ -155,6 +158,11 @@ impl Simulation {
     ) -> R {
         let (codes, code_of) = codes(&self.plan);
         test(&mut Engine::new(self.world(&codes, &code_of), self.tunables.clone(), ()))
+    }
+
+    /// Whether the simulation needs queues of control groups.
+    fn has_groups(&self) -> bool {
+        !self.config.control_groups.is_empty()
     }
 
     /// Estimate of the memory that a run needs: all tasks alive, all channels full, all regions touched. Children that tasks
@@ -234,6 +242,26 @@ fn settings(machine: &Machine, plan: &Plan, config: &Config) -> Result<Vec<Attri
         });
     }
     Ok(groups.iter().map(|group| config.groups.get(&group.name).cloned().unwrap_or_default()).collect())
+}
+
+/// Check that the kernel has control groups, and that the groups of tasks exist.
+fn check_groups(kernel: &Kernel, config: &Config) -> Result<(), SimError> {
+    let names: Vec<_> = config.control_groups.iter().map(|group| group.name.as_str()).collect();
+    let wrong = |group: &str, reason: String| SimError::Attributes { group: group.to_owned(), reason };
+    if let (Some(name), None) = (names.first(), kernel.throttling) {
+        return Err(wrong(name, format!("{} has no CPU controller of cgroup v2 (since 4.15)", kernel.name)));
+    }
+    for (of, attributes) in config.groups.iter().chain([(&"main".to_owned(), &config.main)]) {
+        if let Some(name) = &attributes.control_group
+            && !names.contains(&name.as_str())
+        {
+            return Err(wrong(
+                of,
+                format!("there is no control group `{name}` (groups: {})", names.join(", ")),
+            ));
+        }
+    }
+    Ok(())
 }
 
 fn check_attributes(name: &str, attributes: &Attributes, machine: &Machine) -> Result<(), SimError> {

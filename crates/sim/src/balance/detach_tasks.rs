@@ -125,6 +125,10 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if !self.tasks.allowed(task).contains(env.dst_cpu) {
             return Err(Refusal::Affine);
         }
+        // The kernel does not count this refusal.
+        if P::GROUPS && self.throttled_lb_pair(task, env.dst_cpu) {
+            return Err(Refusal::Affine);
+        }
         let hot = || {
             let idle = env.idle == CpuIdleType::Idle;
             let degrades = self.migrate_degrades_locality(src_cpu, env.dst_cpu, task, env.domain, idle);
@@ -207,7 +211,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn active_load_balance(&mut self, payer: usize, source: usize, cpu: usize) -> bool {
         let task = self.cpus[source].current;
         let fair = task != NOBODY && self.tasks[task].class.realtime().is_none();
-        if !fair || !self.tasks.allowed(task).contains(cpu) || !self.rq.idle.contains(cpu) {
+        let throttled = P::GROUPS && fair && self.throttled_lb_pair(task, cpu);
+        if !fair || throttled || !self.tasks.allowed(task).contains(cpu) || !self.rq.idle.contains(cpu) {
             return false;
         }
         self.settle(source);

@@ -39,7 +39,7 @@ use crate::engine::Engine;
 use crate::kernel::GroupComparison;
 use crate::machine::reclaim_distance;
 use crate::observe::Observer;
-use crate::sched::{Cfs, Eevdf, Policy, TaskIx};
+use crate::sched::{Cfs, Eevdf, Grouped, Policy, TaskIx};
 use crate::time::Ns;
 
 /// State of load balancing.
@@ -113,6 +113,7 @@ pub(crate) trait KernelPolicy: Policy {
 
 impl KernelPolicy for Cfs {}
 impl KernelPolicy for Eevdf {}
+impl<P: KernelPolicy> KernelPolicy for Grouped<P> {}
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Distance up to which wake-ups pull tasks and new tasks spread (`sd_init()`, kernel/sched/topology.c).

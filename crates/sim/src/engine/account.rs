@@ -203,6 +203,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
                 self.update_curr_dl(cpu, task, ran);
             }
         }
+        if P::GROUPS {
+            self.charge_group(cpu, task, ran);
+        }
     }
 
     /// Whether a busy CPU needs its tick. A deadline task does even if it is alone (`sched_can_stop_tick()`, kernel/sched/core.c,

@@ -112,6 +112,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             see(cpu_state.current, State::Running);
         }
         assert_eq!(self.rq.nr_running[cpu], number, "nr_running of CPU {cpu}");
+        if P::GROUPS {
+            self.stopped_tasks(cpu, |task| {
+                assert_eq!(
+                    (usize::from(self.tasks[task].cpu), self.tasks[task].state),
+                    (cpu, State::Waiting)
+                );
+                queues[task as usize] += 1;
+            });
+        }
         let idle = cpu_state.current == NOBODY;
         assert!(!idle || number == 0, "CPU {cpu} is idle although a task waits in its queue");
         assert_eq!(self.rq.idle.contains(cpu), idle, "CPU {cpu} in the mask of idle CPUs");

@@ -43,6 +43,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         let schedstats =
             self.stats.report(&self.balance.domains, self.world.machine, self.world.kernel, close);
+        let groups = if P::GROUPS { self.group_reports() } else { Vec::new() };
         let plan = self.world.plan;
         // The first task is created at the beginning of virtual time.
         let lifetime_ns = self.gate.closed_at.unwrap_or(close);
@@ -72,6 +73,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             ledger: self.records.ledger,
             histograms: self.records.histograms,
             vmstat: crate::vmstat::ItemReport::all(&self.vmstat.counts),
+            groups,
             tasks: self.records.reports,
             locks,
             schedstats,

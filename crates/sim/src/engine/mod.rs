@@ -9,6 +9,7 @@ mod account;
 mod check;
 mod cpu;
 mod finish;
+mod groups;
 mod interrupt;
 mod start;
 
@@ -30,6 +31,8 @@ use crate::table::Table;
 use crate::tasks::{Attributes, GateState, ProgramState, Tasks, Writers};
 use crate::time::{Clock, Timers};
 use crate::vmstat::Vmstat;
+
+use groups::Groups;
 
 pub(crate) use cpu::{Cpu, DomainState, FULL, NewidleStats};
 
@@ -76,6 +79,7 @@ pub(crate) struct Engine<'c, P: Policy, O: Observer> {
     pub deadlines: DeadlineTasks,
     pub gate: GateState,
     pub program: ProgramState,
+    groups: Groups,
     pub physics: Physics,
     pub writers: Writers,
     pub numa: Numa,
@@ -128,6 +132,9 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let cpu_state = &self.cpus[cpu];
         if cpu_state.current != NOBODY && cpu_state.segment.left == 0 && cpu_state.clock <= self.time.now {
             self.progress(cpu);
+            if P::GROUPS {
+                self.return_to_user(cpu);
+            }
         }
         // Fast path: one test rules out timers, IPIs and ticks. Idle CPUs, whose tick is in the past, take the slow path.
         let cpu_state = &self.cpus[cpu];
@@ -171,6 +178,9 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     fn global_event(&mut self) {
         while let Some(timer) = self.changes.timers.first().filter(|timer| timer.at <= self.time.now) {
             self.changes.timers.pop();
+            if P::GROUPS && self.group_timer(timer.owner) {
+                continue;
+            }
             let change = &self.changes.list[timer.owner as usize];
             let changed = self.tunables.set(&change.tunable, change.value);
             debug_assert!(changed.is_ok(), "changes have been checked");

@@ -66,6 +66,7 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             tasks: Tasks::new(housekeeping, plan.task_count() as usize + 1),
             deadlines: DeadlineTasks::default(),
             gate: GateState::new(plan.program().window),
+            groups: super::Groups::default(),
             program: ProgramState::new(plan, config.samples, config.seed, &machine.costs),
             physics: Physics::new(machine, topology, plan),
             writers: Writers::new(machine.nodes()),
@@ -89,6 +90,9 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             balance,
             world,
         };
+        if P::GROUPS {
+            engine.make_groups();
+        }
         engine.retune_autogroup();
         engine
     }

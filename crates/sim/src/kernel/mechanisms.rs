@@ -168,6 +168,18 @@ pub enum NewidleGate {
     DomainCost,
 }
 
+/// How bandwidth control stops the tasks of a control group whose quota is used up, in kernels with the CPU controller of cgroup v2
+/// (since 4.15).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Throttling {
+    /// The group's queue leaves the CPU's queue at the next schedule(), with all its tasks (up to 6.17).
+    Queue,
+    /// Each task stops at its next return to user space (since 6.18: A. Lu, "Defer throttle when task exits to user",
+    /// lore.kernel.org/lkml/20250829081120.806-1-ziqianlu@bytedance.com).
+    Task,
+}
+
 /// Which pages NUMA balancing marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]

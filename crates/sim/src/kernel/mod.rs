@@ -16,7 +16,7 @@ pub use instructions::{Instructions, PassInstructions};
 pub use mechanisms::{
     Clusters, CpuLoadKind, DeadlineSettings, DomainSettings, GroupComparison, IdleSearch, NewidleGate,
     NumaImbalance, NumaPlacement, NumaScan, PipeSettings, PipeWakeups, PolicyKind, RecentCpu, SharedLines,
-    StatsLayout, WakeAffine,
+    StatsLayout, Throttling, WakeAffine,
 };
 pub use tunables::{Change, Definition, Tunable};
 pub use values::Tunables;
@@ -81,6 +81,8 @@ pub struct Kernel {
     /// A task group counts the load of a CPU at most once in a millisecond (`update_tg_load_avg()`, since 6.7).
     #[serde(default)]
     pub tg_load_avg_ratelimit: bool,
+    /// How bandwidth control stops tasks; `None` if the kernel has no CPU controller of cgroup v2.
+    pub throttling: Option<Throttling>,
     /// The cut-off of new-idle balancing: the value that `avg_idle` must reach.
     #[serde(default)]
     pub newidle_gate: NewidleGate,
@@ -144,6 +146,9 @@ impl Kernel {
                 if used && kernel.cpu_load == CpuLoadKind::Weights {
                     return Err(wrong(format!("`{key}` needs averages: `cpu_load` is \"weights\"")));
                 }
+            }
+            if kernel.throttling.is_some() && kernel.cpu_load != CpuLoadKind::Average {
+                return Err(wrong("`throttling` needs `cpu_load = \"average\"`".to_owned()));
             }
             let autogroup = Tunable::AutogroupEnabled.name();
             if kernel.tunables.contains_key(autogroup) && kernel.cpu_load != CpuLoadKind::Average {

@@ -69,6 +69,8 @@ tunables! {
     NiRate = "sched.features.NI_RATE",
     /// The tasks of a session are a group whose weight is divided among CPUs.
     AutogroupEnabled = "kernel.sched_autogroup_enabled",
+    /// Microseconds of a control group's quota that a CPU gets at once.
+    CfsBandwidthSliceUs = "kernel.sched_cfs_bandwidth_slice_us",
     /// Slice of the O(1) scheduler at nice 19.
     MinTimesliceMs = "sched.min_timeslice_ms",
     /// Slice of the O(1) scheduler at nice −20.

@@ -14,5 +14,5 @@ pub use interruptions::{Cause, Interruption, Interruptions, Part};
 pub(crate) use locks::LockUses;
 pub use locks::{LockReport, LockUse};
 pub use observer::{Birth, Observer};
-pub use outcome::{Digest, End, Histograms, Outcome, TaskReport};
+pub use outcome::{Digest, End, GroupReport, Histograms, Outcome, TaskReport};
 pub(crate) use records::{Records, Series};

@@ -64,6 +64,21 @@ impl TaskReport {
     }
 }
 
+/// Report on a control group: `cpu.stat` of cgroup v2.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct GroupReport {
+    /// Name of the group.
+    pub name: String,
+    /// Run time of the group's tasks.
+    pub usage_ns: Ns,
+    /// Periods in which the group had a limit and asked for time.
+    pub nr_periods: u64,
+    /// Periods at whose end a CPU was throttled.
+    pub nr_throttled: u64,
+    /// Sum over the CPUs of the time in which the group had tasks and was throttled; a throttling that has not ended does not count.
+    pub throttled_ns: Ns,
+}
+
 /// Number of accounts that are always part of a digest. Other accounts are included only if an account has time, so
 /// that an inactive mechanism does not change digests.
 const ALWAYS_DIGESTED: usize = Account::Balance as usize + 1;
@@ -87,6 +102,8 @@ pub struct Outcome {
     pub vmstat: Vec<crate::vmstat::ItemReport>,
     /// Tasks of the program in order of creation, without forked children.
     pub tasks: Vec<TaskReport>,
+    /// Control groups, in the order of the configuration.
+    pub groups: Vec<GroupReport>,
     /// Locks of the program, by name.
     pub locks: Vec<LockReport>,
     /// Scheduler statistics; `None` if the statistics were always off.
@@ -129,6 +146,9 @@ impl Outcome {
         }
         for task in &self.tasks {
             digest.words([task.ran_ns, task.user_ns, task.migrations, task.wakeups.1]);
+        }
+        for group in &self.groups {
+            digest.words([group.usage_ns, group.nr_periods, group.nr_throttled, group.throttled_ns]);
         }
         digest.words(self.schedstats.iter().flat_map(Report::words));
         digest.value()

@@ -2,7 +2,7 @@
 //!
 //! The task with the least virtual run time runs. Virtual time passes more slowly for greater weights. Sources:
 //! Documentation/scheduler/sched-design-CFS.rst; the announcements of I. Molnar and P. Zijlstra. Defaults are in the kernel
-//! models. Cgroups and bandwidth control are not modelled; an autogroup divides weight among CPUs (`task_group.rs`), not among tasks.
+//! models. An autogroup divides weight among CPUs (`task_group.rs`), not among tasks; control groups are in `grouped.rs`.
 
 use super::ordered::{Item, Ordered};
 use super::policy::{Enqueue, Policy, Setting, TaskIx};
@@ -224,8 +224,8 @@ impl Policy for Cfs {
     }
 
     #[inline]
-    fn detach(&self, from: &Queue, entity: &mut Entity) {
-        entity.vruntime -= from.min_vruntime;
+    fn detach(&self, from: &Queue, all: &mut [Entity], task: TaskIx) {
+        all[task as usize].vruntime -= from.min_vruntime;
     }
 
     #[inline]
@@ -348,6 +348,20 @@ impl Policy for Cfs {
                 queue.last = NOBODY;
             }
             queue.skip = current;
+        }
+    }
+
+    fn reweight_entity(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        entity: TaskIx,
+        weight: u32,
+        queued: bool,
+    ) {
+        let before = std::mem::replace(&mut all[entity as usize].weight, weight);
+        if queued {
+            queue.load = queue.load - u64::from(before) + u64::from(weight);
         }
     }
 

@@ -44,6 +44,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.tasks[task].wakeups += 1;
         let cpu_state = &self.cpus[cpu];
         self.records.observer.woken(cpu_state.clock, cpu, task, target, cpu_state.in_interrupt);
+        if P::GROUPS && !self.tasks.allowed(task).contains(target) {
+            return self.leave_forbidden_cpu(task);
+        }
         self.check_preempt_curr_inline(cpu, target, task);
     }
 
@@ -130,7 +133,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         } else if !self.enqueue_task_rt(cpu, task, how) {
             return;
         }
-        self.rq.add_nr_running(cpu, self.topology);
+        if P::GROUPS && self.is_kept_off(cpu, task) {
+            self.rq.update_load(cpu);
+        } else {
+            self.rq.add_nr_running(cpu, self.topology);
+        }
+        if P::GROUPS {
+            self.check_enqueue_throttle(cpu, task);
+        }
     }
 
     /// Put a real-time or deadline task on a CPU's queue. Return `false` if the task is throttled.
@@ -267,6 +277,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             (None, State::Dead) => self.rq.block(cpu, task, self.time.now),
             (None, _) => self.rq.sleep(cpu, task, self.time.now),
             _ => {}
+        }
+        if P::GROUPS {
+            self.return_cfs_rq_runtime(cpu, task);
         }
         self.leave_core(cpu, task);
         self.tasks[task].state = state;

@@ -47,6 +47,9 @@ pub trait Policy: Sized {
     /// State of one task.
     type Entity: Clone + Debug + Default;
 
+    /// The policy schedules control groups: see [`super::Grouped`].
+    const GROUPS: bool = false;
+
     /// Idle CPUs keep their ticks, as in kernels before 2.6.21.
     const TICKS_WHEN_IDLE: bool = false;
 
@@ -111,7 +114,7 @@ pub trait Policy: Sized {
 
     /// Prepare a sleeping task for another CPU's queue; `from` is the queue of its previous CPU.
     #[inline(always)]
-    fn detach(&self, _from: &Self::Queue, _entity: &mut Self::Entity) {}
+    fn detach(&self, _from: &Self::Queue, _all: &mut [Self::Entity], _task: TaskIx) {}
 
     /// Add a task that becomes runnable to the waiting tasks.
     fn enqueue(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], task: TaskIx, how: Enqueue, now: Ns);
@@ -168,6 +171,89 @@ pub trait Policy: Sized {
 
     /// Let the current task yield.
     fn yield_task(&self, queue: &mut Self::Queue, all: &mut [Self::Entity], current: TaskIx, now: Ns);
+
+    /// Control group of a task; 0 for a task in no control group.
+    #[inline(always)]
+    fn group(&self, _task: TaskIx) -> usize {
+        0
+    }
+
+    /// Make the queues of control groups on a CPU, and their entities, which come before those of all tasks. `autogroup`: group 0 has
+    /// entities too.
+    fn make_groups(
+        &mut self,
+        _queue: &mut Self::Queue,
+        _all: &mut Vec<Self::Entity>,
+        (_groups, _cpus): (usize, usize),
+        _autogroup: bool,
+    ) {
+    }
+
+    /// Put a task that is on no queue into a control group.
+    fn join(&mut self, _task: TaskIx, _group: usize) {}
+
+    /// Whether the tasks of a control group stay off the queue of a CPU.
+    fn is_throttled(_queue: &Self::Queue, _group: usize) -> bool {
+        false
+    }
+
+    /// Number of runnable tasks of a control group on a CPU.
+    fn number(_queue: &Self::Queue, _group: usize) -> u32 {
+        0
+    }
+
+    /// Whether a CPU runs a task of a control group (`cfs_rq->curr`).
+    fn is_current(_queue: &Self::Queue, _group: usize) -> bool {
+        false
+    }
+
+    /// Take a control group off a CPU's queue until [`Policy::unthrottle_cfs_rq`]. Return the number of its runnable tasks
+    /// (`throttle_cfs_rq()`, kernel/sched/fair.c, v5.14 to v6.17).
+    fn throttle_cfs_rq(
+        &self,
+        _queue: &mut Self::Queue,
+        _all: &mut [Self::Entity],
+        _group: usize,
+        _now: Ns,
+    ) -> u32 {
+        0
+    }
+
+    /// Let the tasks of a control group compete again. Return the number of the runnable tasks.
+    fn unthrottle_cfs_rq(
+        &self,
+        _queue: &mut Self::Queue,
+        _all: &mut [Self::Entity],
+        _group: usize,
+        _now: Ns,
+    ) -> u32 {
+        0
+    }
+
+    /// Call `visit` for each waiting task of throttled control groups. Used by the invariant checker.
+    fn throttled(_queue: &Self::Queue, _visit: impl FnMut(TaskIx)) {}
+
+    /// Set the weight of a control group's entity on the CPU of the queue.
+    fn reweight_group(
+        &self,
+        _queue: &mut Self::Queue,
+        _all: &mut [Self::Entity],
+        _group: usize,
+        _weight: u64,
+    ) {
+    }
+
+    /// Change the weight of a group's entity. `queued`: the entity is in the queue (`reweight_entity()`, kernel/sched/fair.c,
+    /// v5.14 and v6.12).
+    fn reweight_entity(
+        &self,
+        _queue: &mut Self::Queue,
+        _all: &mut [Self::Entity],
+        _entity: TaskIx,
+        _weight: u32,
+        _queued: bool,
+    ) {
+    }
 
     /// Sum of the weights of the queue's tasks, the current task and sleeping tasks that are still in the queue included.
     fn load(queue: &Self::Queue) -> u64;

@@ -1,5 +1,6 @@
 //! The runqueues of all CPUs, with the sums and masks that load balancing and wake-ups read.
 
+use super::group_loads::GroupLoads;
 use super::load_avg::{Change, CpuLoad, TaskLoad, TaskUtil};
 use super::sums::{Sum, Sums};
 use super::task_group::TaskGroup;
@@ -22,6 +23,8 @@ pub(crate) struct Runqueues<P: Policy> {
     cpu_loads: Table<CpuLoad>,
     /// The group of all tasks, with `kernel.sched_autogroup_enabled`.
     group: Option<TaskGroup>,
+    /// Loads of the control groups, instead of `group`.
+    group_loads: Option<Box<GroupLoads>>,
     /// Runnable tasks of each CPU, the current task included (`rq->nr_running`).
     pub nr_running: Table<u32>,
     /// Load of each CPU, real-time tasks excepted, in weights (`cpu_load()`, kernel/sched/fair.c, v5.10).
@@ -58,6 +61,7 @@ impl<P: Policy> Runqueues<P> {
             task_loads: Vec::new(),
             cpu_loads,
             group: None,
+            group_loads: None,
             nr_running,
             loads,
             sums: Sums::new(topology, &housekeeping),
@@ -71,15 +75,41 @@ impl<P: Policy> Runqueues<P> {
 
     /// Run all tasks in a group, or in no group. `ratelimit`: see [`Kernel::tg_load_avg_ratelimit`](crate::kernel::Kernel).
     pub fn set_autogroup(&mut self, on: bool, ratelimit: bool, tick_ns: Ns) {
-        if on != self.group.is_some() {
+        if !P::GROUPS && on != self.group.is_some() {
             let cpus = self.loads.len();
             self.group = on.then(|| TaskGroup::new(cpus, ratelimit, tick_ns));
             (0..cpus).for_each(|cpu| _ = self.update_load(cpu));
         }
     }
 
+    /// Make `number` control groups, the group of the other tasks included, which under autogroup has a share of its own. Return the
+    /// number of their entities, whose indices come before those of all tasks.
+    pub fn make_groups(&mut self, number: usize, autogroup: bool, ratelimit: bool, tick_ns: Ns) -> usize {
+        let cpus = self.loads.len();
+        for cpu in 0..cpus {
+            self.policy.make_groups(&mut self.queues[cpu], &mut self.entities, (number, cpus), autogroup);
+        }
+        self.task_loads.resize(self.entities.len(), TaskLoad::default());
+        let group = |group| (group > 0 || autogroup).then(|| TaskGroup::new(cpus, ratelimit, tick_ns));
+        self.group_loads = Some(Box::new(GroupLoads::new(cpus, (0..number).map(group).collect())));
+        self.entities.len()
+    }
+    /// Set the weight of a control group.
+    pub fn set_group_weight(&mut self, group: usize, weight: u64, now: Ns) {
+        if let Some(groups) = &mut self.group_loads {
+            groups.set_weight(group, weight, now);
+            for cpu in 0..self.loads.len() {
+                self.reweight_groups(cpu);
+                self.update_load(cpu);
+            }
+        }
+    }
+
     /// Store a task's entity and load; `task` is an index in use or the next new index.
     pub fn set_entity(&mut self, task: TaskIx, entity: P::Entity, load: TaskLoad) {
+        if let Some(groups) = &mut self.group_loads {
+            groups.set_task(task, load);
+        }
         match self.entities.get_mut(task as usize) {
             Some(place) => {
                 *place = entity;
@@ -106,7 +136,35 @@ impl<P: Policy> Runqueues<P> {
             return weight;
         }
         let load = self.task_loads[task as usize].at_weight(weight);
+        if P::GROUPS
+            && let Some(groups) = &self.group_loads
+        {
+            return groups.task_h_load(cpu, self.policy.group(task), load, now);
+        }
         self.group.as_ref().map_or(load, |group| group.task_h_load(cpu, load, &self.cpu_loads[cpu], now))
+    }
+
+    /// Apply an operation on a CPU's averages to the averages of a task's control group, and share its weight anew.
+    #[inline(always)]
+    fn apply_to_group(
+        &mut self,
+        cpu: usize,
+        task: TaskIx,
+        now: Ns,
+        change: impl FnOnce(&mut CpuLoad, &mut TaskLoad) -> Change,
+    ) {
+        if P::GROUPS
+            && let Some(groups) = &mut self.group_loads
+        {
+            groups.apply((cpu, self.policy.group(task), task), now, change);
+            self.reweight_groups(cpu);
+        }
+    }
+
+    fn reweight_groups(&mut self, cpu: usize) {
+        for (group, weight) in self.group_loads.iter().flat_map(|groups| groups.shares(cpu)) {
+            self.policy.reweight_group(&mut self.queues[cpu], &mut self.entities, group, weight);
+        }
     }
 
     /// Tell the group of a change of a CPU's tasks or averages.
@@ -167,6 +225,7 @@ impl<P: Policy> Runqueues<P> {
             let weight = self.weight(task);
             let change = self.cpu_loads[cpu].enqueue(&mut self.task_loads[task as usize], weight, now);
             self.update_group(cpu, change, now);
+            self.apply_to_group(cpu, task, now, |load, task| load.enqueue(task, weight, now));
         }
     }
 
@@ -215,18 +274,23 @@ impl<P: Policy> Runqueues<P> {
         let task_load = &mut self.task_loads[task as usize];
         let dequeued = self.cpu_loads[cpu].dequeue(task_load, weight, now);
         let detached = detach(&mut self.cpu_loads[cpu], task_load, weight, now);
-        self.update_group(cpu, if detached == Change::None { dequeued } else { detached }, now);
+        let later = |dequeued, detached| if detached == Change::None { dequeued } else { detached };
+        self.update_group(cpu, later(dequeued, detached), now);
+        self.apply_to_group(cpu, task, now, |load, task| {
+            later(load.dequeue(task, weight, now), detach(load, task, weight, now))
+        });
     }
 
     /// Make the virtual time of a task that is on no queue independent of the queue of `cpu`, which the task has left, and remove
     /// the task's load from that CPU (`migrate_task_rq_fair()`, kernel/sched/fair.c, v4.5 to v6.12).
     #[inline]
     pub fn detach(&mut self, cpu: usize, task: TaskIx, now: Ns) {
-        self.policy.detach(&self.queues[cpu], &mut self.entities[task as usize]);
+        self.policy.detach(&self.queues[cpu], &mut self.entities, task);
         if self.load_kind != CpuLoadKind::Weights {
             let weight = self.weight(task);
             let change = self.cpu_loads[cpu].detach(&mut self.task_loads[task as usize], weight, now);
             self.update_group(cpu, change, now);
+            self.apply_to_group(cpu, task, now, |load, task| load.detach(task, weight, now));
             self.update_load(cpu);
         }
     }
@@ -235,15 +299,22 @@ impl<P: Policy> Runqueues<P> {
     /// longer grows.
     #[inline(always)]
     pub fn pick_next_task(&mut self, cpu: usize, previous: Option<TaskIx>, now: Ns) -> Option<TaskIx> {
-        let mut change = None;
+        let (mut change, mut leavers) = (None, Vec::new());
         let (loads, load) = (&mut self.task_loads, &mut self.cpu_loads[cpu]);
         let left = |task, weight: u32| {
             let dequeued = load.dequeue(&mut loads[task as usize], weight.into(), now);
             change.get_or_insert(dequeued);
+            if P::GROUPS {
+                leavers.push(task);
+            }
         };
         let next = self.policy.pick_next_task(&mut self.queues[cpu], &mut self.entities, previous, now, left);
         if let Some(change) = change {
             self.update_group(cpu, change, now);
+            for task in leavers {
+                let weight = self.weight(task);
+                self.apply_to_group(cpu, task, now, |load, task| load.dequeue(task, weight, now));
+            }
             self.update_load(cpu);
         }
         next
@@ -254,6 +325,10 @@ impl<P: Policy> Runqueues<P> {
     pub fn update_load_avg(&mut self, cpu: usize, task: TaskIx, now: Ns) {
         if self.load_kind != CpuLoadKind::Weights {
             self.task_loads[task as usize].update(now, true);
+            self.apply_to_group(cpu, task, now, |load, task| {
+                task.update(now, true);
+                load.update(now)
+            });
             self.update_blocked_average(cpu, now);
         }
     }
@@ -263,6 +338,12 @@ impl<P: Policy> Runqueues<P> {
         if self.load_kind != CpuLoadKind::Weights {
             let change = self.cpu_loads[cpu].update(now);
             self.update_group(cpu, change, now);
+            if P::GROUPS
+                && let Some(groups) = &mut self.group_loads
+            {
+                groups.update(cpu, now);
+                self.reweight_groups(cpu);
+            }
             self.update_load(cpu);
         }
     }
@@ -272,6 +353,11 @@ impl<P: Policy> Runqueues<P> {
         match self.load_kind {
             CpuLoadKind::Weights => P::load(&self.queues[cpu]),
             CpuLoadKind::Runnable | CpuLoadKind::Average => {
+                if P::GROUPS
+                    && let Some(groups) = &self.group_loads
+                {
+                    return groups.load(cpu);
+                }
                 self.group.as_ref().map_or_else(|| self.cpu_loads[cpu].load(), |group| group.load(cpu))
             }
         }

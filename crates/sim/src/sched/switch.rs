@@ -18,16 +18,28 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let fetched = self.fetch_runqueue(cpu, cpu);
         self.book(cpu, Account::Switch, fetched);
         self.end_run(cpu);
-        let previous = self.dequeue_throttled(cpu, self.cpus[cpu].current);
+        let mut previous = self.dequeue_throttled(cpu, self.cpus[cpu].current);
         self.book(cpu, Account::Switch, self.costs.schedule);
         if self.stats.on {
             self.stats_queue(cpu, |counts| &mut counts.sched_count);
         }
         self.cpus[cpu].need_resched = false;
+        if P::GROUPS {
+            self.check_cfs_rq_runtime(cpu);
+            previous = self.cpus[cpu].current;
+        }
         // A loop with a single call site, so that pick_next_task() is inlined.
         let (mut runnable, mut first_pick) = (previous, true);
         let next = loop {
             let next = self.pick_next_task(cpu, runnable);
+            if P::GROUPS
+                && let Some(task) = next
+                && self.throttle_picked(cpu, task)
+            {
+                previous = self.cpus[cpu].current;
+                runnable = NOBODY;
+                continue;
+            }
             if next.is_some() || !std::mem::take(&mut first_pick) || !P::newidle_balance(self, cpu) {
                 break next;
             }
@@ -92,14 +104,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.stats_switch(cpu, previous, next);
         }
         if previous != NOBODY {
-            self.records.counters.preemptions += 1;
-            self.tasks[previous].involuntary += 1;
-            self.tasks[previous].preempted = true;
-            self.save_user(cpu);
-            self.leave_core(cpu, previous);
-            let task_data = &mut self.tasks[previous];
-            task_data.state = State::Waiting;
-            task_data.segment = self.cpus[cpu].segment;
+            self.switch_out(cpu, previous);
         }
         let was_idle = self.cpus[cpu].current == NOBODY && previous == NOBODY;
         let cpu_state = &mut self.cpus[cpu];
@@ -144,6 +149,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             self.smt_changed(cpu);
         }
         self.resume(cpu, next, refill);
+    }
+
+    /// Switch out a task that is still runnable.
+    #[inline(always)]
+    pub(crate) fn switch_out(&mut self, cpu: usize, previous: TaskIx) {
+        self.records.counters.preemptions += 1;
+        self.tasks[previous].involuntary += 1;
+        self.tasks[previous].preempted = true;
+        self.save_user(cpu);
+        self.leave_core(cpu, previous);
+        let task_data = &mut self.tasks[previous];
+        task_data.state = State::Waiting;
+        task_data.segment = self.cpus[cpu].segment;
     }
 
     fn note_latency(&mut self, cpu: usize, task: TaskIx, latency: Ns) {

@@ -42,6 +42,8 @@ struct Share {
 #[derive(Debug)]
 pub(super) struct TaskGroup {
     shares: Table<Share>,
+    /// Weight that the CPUs share (`tg->shares`).
+    pub weight: u64,
     /// Sum of the CPUs' loads, as far as counted (`tg->load_avg`).
     load: u64,
     /// Least time between two counts of a CPU's load.
@@ -63,7 +65,7 @@ impl TaskGroup {
         };
         // SAFETY: by CPU, with an entry for each CPU of the topology.
         let shares = unsafe { Table::trusted(vec![share; cpus]) };
-        Self { shares, load: 0, count_interval: if ratelimit { MS } else { 0 }, tick_ns }
+        Self { shares, weight: UNIT, load: 0, count_interval: if ratelimit { MS } else { 0 }, tick_ns }
     }
 
     /// Follow a change of a CPU's load.
@@ -106,8 +108,13 @@ impl TaskGroup {
         // An empty group keeps its weight.
         if load.weight() > 0 {
             let part = load.weight().max(load.load());
-            share.weight = (UNIT * part / (self.load - share.counted + part)).max(MIN_SHARES);
+            share.weight = (self.weight * part / (self.load - share.counted + part)).max(MIN_SHARES);
         }
+    }
+
+    /// Weight of the group's entity on a CPU.
+    pub fn share(&self, cpu: usize) -> u64 {
+        self.shares[cpu].weight
     }
 
     /// Load of the group's entity on a CPU: its weight, for the part of the time in which the queue has a task of the group.

@@ -30,6 +30,8 @@ pub struct Attributes {
     pub slice_ns: Option<Ns>,
     /// Footprint in the caches; by default the machine's footprint.
     pub footprint_kib: Option<u32>,
+    /// Control group of the tasks, see [`Config::control_groups`](crate::Config::control_groups); by default none.
+    pub control_group: Option<String>,
     /// Node of the tasks' memory; by default the node of the first touch.
     pub memory_node: Option<usize>,
 }
@@ -60,6 +62,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if let Some(cpus) = &wanted.cpus {
             let mask = self.wanted_cpus(task, cpus)?;
             self.tasks[task].mask = self.tasks.mask(&mask);
+            if P::GROUPS {
+                self.restrict(task, mask);
+            }
         }
         if let Some(nodes) = &wanted.nodes {
             self.tasks[task].memory_node = self.wanted_node(nodes)?;

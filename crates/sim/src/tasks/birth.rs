@@ -30,7 +30,8 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
             task.thread = plan.group(plan.task(ordinal)).mode == Mode::Thread;
             &self.world.settings[plan.task(ordinal).group]
         };
-        if parent != NOBODY && ordinal != NOBODY && self.tasks[parent].ordinal == ordinal {
+        let inherits = parent != NOBODY && ordinal != NOBODY && self.tasks[parent].ordinal == ordinal;
+        if inherits {
             // A child inherits the attributes that its parent has now (sched_fork(), kernel/sched/core.c). Only a deadline task with
             // SCHED_FLAG_RESET_ON_FORK can fork.
             let parent = &self.tasks[parent];
@@ -66,6 +67,9 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         if let Some(budget) = budget {
             self.deadlines.entities.insert(task, DlEntity::new(budget));
         }
+        if P::GROUPS {
+            self.join_group(task, settings.control_group.as_deref(), inherits.then_some(parent));
+        }
         task
     }
 
@@ -93,6 +97,9 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
     ) -> TaskIx {
         let task = self.tasks.insert(task, script, cursor);
         self.rq.set_entity(task, entity, load);
+        if P::GROUPS {
+            self.join_group(task, None, None);
+        }
         task
     }
 

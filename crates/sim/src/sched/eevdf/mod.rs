@@ -256,6 +256,40 @@ impl Policy for Eevdf {
         }
     }
 
+    /// Lag and distance to the deadline are in virtual time, and scale with the inverse of the weight (`reweight_eevdf()`).
+    fn reweight_entity(
+        &self,
+        queue: &mut Queue,
+        all: &mut [Entity],
+        task: TaskIx,
+        weight: u32,
+        queued: bool,
+    ) {
+        let entity = &mut all[task as usize];
+        let rescaled = |virtual_ns| scaled(virtual_ns, entity.weight.into(), weight.into());
+        if !queued {
+            (entity.lag, entity.weight) = (rescaled(entity.lag), weight);
+            return;
+        }
+        let mean = queue.avg_vruntime(all);
+        let entity = &mut all[task as usize];
+        let current = queue.current() == task;
+        if current {
+            queue.clear_current();
+        } else {
+            queue.remove(entity, task);
+        }
+        let rescaled = |virtual_ns| scaled(virtual_ns, entity.weight.into(), weight.into());
+        (entity.vruntime, entity.deadline) =
+            (mean - rescaled(mean - entity.vruntime), mean + rescaled(entity.deadline - mean));
+        entity.weight = weight;
+        if current {
+            queue.set_current(task, entity);
+        } else {
+            queue.insert(entity, task);
+        }
+    }
+
     #[inline]
     fn load(queue: &Queue) -> u64 {
         queue.load()

@@ -1,10 +1,14 @@
 //! Configuration of a simulation.
 
+mod groups;
+
 use std::collections::BTreeMap;
 
 use crate::kernel::Change;
 use crate::tasks::Attributes;
 use crate::time::Ns;
+
+pub use groups::{ControlGroup, GroupSettings};
 
 /// Default of [`Config::samples`].
 const SAMPLES: usize = 1 << 20;
@@ -25,6 +29,8 @@ pub struct Config {
     pub horizon_ns: Option<Ns>,
     /// Attributes of the program's groups, by name.
     pub groups: BTreeMap<String, Attributes>,
+    /// Control groups below the root, see [`Attributes::control_group`].
+    pub control_groups: Vec<ControlGroup>,
     /// Attributes of the main task, which starts the others.
     pub main: Attributes,
     /// Maximum number of samples of each series. A longer series keeps a random selection.
@@ -42,6 +48,7 @@ impl Default for Config {
             command_line: String::new(),
             horizon_ns: None,
             groups: BTreeMap::new(),
+            control_groups: Vec::new(),
             main: Attributes::default(),
             samples: SAMPLES,
             memory_bytes: u64::MAX,
