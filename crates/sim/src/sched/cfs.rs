@@ -245,7 +245,7 @@ impl Policy for Cfs {
         Self::insert(queue, all, task);
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         let entity = &mut all[task as usize];
         let there = queue.waiting.remove(&Waiting { vruntime: entity.vruntime, task });
@@ -257,7 +257,7 @@ impl Policy for Cfs {
         Self::update_min_vruntime(queue, all);
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         debug_assert_eq!(queue.current, task);
         queue.current = NOBODY;
@@ -327,7 +327,7 @@ impl Policy for Cfs {
         ran >= self.min_granularity && entity.vruntime - first.vruntime > ideal as i64
     }
 
-    #[inline]
+    #[inline(always)]
     fn check_preempt_wakeup(
         &self,
         queue: &mut Queue,

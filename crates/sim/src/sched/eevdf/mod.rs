@@ -125,7 +125,7 @@ impl Policy for Eevdf {
         queue.insert(&all[task as usize], task);
     }
 
-    #[inline]
+    #[inline(always)]
     fn dequeue(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         queue.note_current(all);
         let mean = queue.avg_vruntime(all);
@@ -137,7 +137,7 @@ impl Policy for Eevdf {
         entity.rel_deadline = true;
     }
 
-    #[inline]
+    #[inline(always)]
     fn block(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         debug_assert_eq!(queue.current(), task);
         let mean = queue.avg_vruntime(all);
@@ -147,7 +147,7 @@ impl Policy for Eevdf {
         queue.note_last(entity.vruntime);
     }
 
-    #[inline]
+    #[inline(always)]
     fn sleep(&self, queue: &mut Queue, all: &mut [Entity], task: TaskIx, _: Ns) {
         debug_assert_eq!(queue.current(), task);
         let entity = &mut all[task as usize];
@@ -228,7 +228,7 @@ impl Policy for Eevdf {
         false
     }
 
-    #[inline]
+    #[inline(always)]
     fn check_preempt_wakeup(
         &self,
         queue: &mut Queue,
