@@ -12,6 +12,7 @@
 - ``ledger``: the accounts' names, and for each CPU the time of each account.
 - ``latencies``: distributions by name with count, mean, extremes, quantiles and buckets.
 - ``tasks`` and ``locks``: a dictionary for each task and each lock.
+- ``groups``: for each control group its metrics (:func:`schedlab.experiment.groups.metrics`) but pressure, in seconds.
 - ``schedstats``: ``switch`` (whether the kernel has the switch), ``state`` (``on``, ``off``, ``partly``),
   ``on_at_end``, ``file`` (/proc/schedstat, None if schedstats were never on) and ``tasks`` (/proc/PID/sched of the
   wanted PIDs).
@@ -45,7 +46,7 @@ class NotBuilt(SchedlabError):
 
 
 _FUNCTIONS = (
-    "check", "check_kernel", "check_machine", "kernels", "machines", "native_program", "read_rt_app", "run",
+    "beside", "check", "check_kernel", "check_machine", "kernels", "machines", "native_program", "read_rt_app", "run",
     "workloads", "write_interruptions",
 )  # fmt: skip
 

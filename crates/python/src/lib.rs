@@ -19,7 +19,7 @@ use std::path::PathBuf;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use schedlab_workload::{library, rtapp};
+use schedlab_workload::{Program, library, rtapp};
 
 use crate::error::raise;
 use crate::setup::{Settings, kernel_of, machine_of, simulation};
@@ -73,6 +73,15 @@ fn read_rt_app(py: Python<'_>, name: &str, text: &str) -> PyResult<(String, Vec<
     let reading = rtapp::read(name, text, None).map_err(|error| raise(py, error.into()))?;
     let program = serde_json::to_string(&reading.program).map_err(|error| raise(py, error.into()))?;
     Ok((program, reading.notes))
+}
+
+/// A program with another program beside it as a load, whose groups have names that begin with `prefix`; both as JSON.
+/// ValueError says what the programs cannot have together.
+#[pyfunction]
+fn beside(program: &str, load: &str, prefix: &str) -> PyResult<String> {
+    let read = |text| serde_json::from_str::<Program>(text).map_err(value_error);
+    let both = read(program)?.beside_as(read(load)?, prefix).map_err(value_error)?;
+    serde_json::to_string(&both).map_err(value_error)
 }
 
 /// All native workloads as a JSON list of `schedlab_workload::library::Definition`.
@@ -135,6 +144,7 @@ fn _sim(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("__version__", env!("CARGO_PKG_VERSION"))?;
     module.add_function(wrap_pyfunction!(run, module)?)?;
     module.add_function(wrap_pyfunction!(check, module)?)?;
+    module.add_function(wrap_pyfunction!(beside, module)?)?;
     module.add_function(wrap_pyfunction!(read_rt_app, module)?)?;
     module.add_function(wrap_pyfunction!(workloads, module)?)?;
     module.add_function(wrap_pyfunction!(native_program, module)?)?;

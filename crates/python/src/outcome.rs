@@ -34,6 +34,7 @@ pub fn to_dict<'py>(
     dictionary.set_item("latencies", latencies(py, &outcome)?)?;
     dictionary.set_item("tasks", tasks(py, &outcome)?)?;
     dictionary.set_item("locks", locks(py, &outcome)?)?;
+    dictionary.set_item("groups", groups(py, &outcome)?)?;
     dictionary.set_item("counters", counters(py, &outcome)?)?;
     let pairs = program.counters.iter().zip(&observed.counters);
     dictionary.set_item("program_counters", pairs.collect::<std::collections::BTreeMap<_, _>>())?;
@@ -166,6 +167,20 @@ fn locks<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyList>
         list.append(each)?;
     }
     Ok(list)
+}
+
+/// The control groups' counters, by the names of their metrics without the group.
+fn groups<'py>(py: Python<'py>, outcome: &Outcome) -> PyResult<Bound<'py, PyDict>> {
+    let dictionary = PyDict::new(py);
+    for group in &outcome.groups {
+        let each = PyDict::new(py);
+        each.set_item("usage", group.usage_ns as f64 / 1e9)?;
+        each.set_item("periods", group.nr_periods)?;
+        each.set_item("nr_throttled", group.nr_throttled)?;
+        each.set_item("throttled", group.throttled_ns as f64 / 1e9)?;
+        dictionary.set_item(&group.name, each)?;
+    }
+    Ok(dictionary)
 }
 
 /// Counters by flat names: `wakeups.llc`, `busy_balance.calls`.

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use pyo3::prelude::*;
 use schedlab_sim::machine::MAX_CPUS;
 use schedlab_sim::sched::Budget;
-use schedlab_sim::{Attributes, Change, Class, Config, CpuMask, Kernel, Machine, SimError, Simulation};
+use schedlab_sim::{
+    Attributes, Change, Class, Config, ControlGroup, CpuMask, GroupSettings, Kernel, Machine, SimError,
+    Simulation,
+};
 use schedlab_workload::{Plan, Program};
 
 use crate::error::Failure;
@@ -22,6 +25,7 @@ pub struct Settings {
     samples: usize,
     groups: BTreeMap<String, Group>,
     main: Group,
+    control_groups: Vec<Control>,
     /// Maximum estimate of the memory.
     memory_bytes: u64,
     /// Tasks whose /proc/PID/sched is wanted: numbers in order of creation, from 1.
@@ -39,7 +43,14 @@ struct Group {
     slice_ns: Option<u64>,
     /// Runtime, deadline and period of the policy deadline.
     budget: Option<(u64, u64, u64)>,
+    control_group: Option<String>,
 }
+
+/// Texts of settings by the names of cgroup v2's files.
+type Texts = BTreeMap<String, String>;
+
+/// Name and settings of a control group, and settings that change at a time.
+type Control = (String, Texts, Vec<(u64, Texts)>);
 
 /// Memory that the dictionary of a task takes in Python's outcome.
 const TASK_DICTIONARY: u64 = 1024;
@@ -68,7 +79,8 @@ pub fn simulation(
     let (machine, kernel) = (machine_of(machine)?, kernel_of(kernel)?);
     let pids = settings.pids.clone();
     let (tasks, limit) = (plan.task_count(), settings.memory_bytes);
-    let simulation = Simulation::new(machine, kernel, plan, settings.config()?)?;
+    let config = settings.config(machine.cpus())?;
+    let simulation = Simulation::new(machine, kernel, plan, config)?;
     let needed = simulation.memory_bytes() + u64::from(tasks) * TASK_DICTIONARY;
     if needed > limit {
         return Err(Failure::Memory { needed, limit, tasks });
@@ -90,7 +102,7 @@ fn check_pids(simulation: &Simulation, pids: &[usize]) -> Result<(), Failure> {
 }
 
 impl Settings {
-    fn config(self) -> Result<Config, Failure> {
+    fn config(self, cpus: usize) -> Result<Config, Failure> {
         let mut groups = BTreeMap::new();
         for (name, group) in self.groups {
             let attributes = group.attributes(&name)?;
@@ -104,11 +116,33 @@ impl Settings {
             command_line: self.command_line,
             horizon_ns: self.horizon_ns,
             groups,
+            control_groups: self
+                .control_groups
+                .into_iter()
+                .map(|group| control_group(group, cpus))
+                .collect::<Result<_, _>>()?,
             main: self.main.attributes("main")?,
             samples: self.samples,
             memory_bytes: self.memory_bytes,
         })
     }
+}
+
+fn control_group((name, texts, changes): Control, cpus: usize) -> Result<ControlGroup, SimError> {
+    let read = |texts: Texts| {
+        let mut settings = GroupSettings::default();
+        for (file, text) in texts {
+            settings.set(&file, &text, cpus).map_err(|reason| SimError::Attributes {
+                group: name.clone(),
+                reason: format!("{file}: {reason}"),
+            })?;
+        }
+        Ok::<_, SimError>(settings)
+    };
+    let settings = read(texts)?;
+    let changes = changes.into_iter().map(|(at, texts)| read(texts).map(|settings| (at, settings)));
+    let changes = changes.collect::<Result<_, _>>()?;
+    Ok(ControlGroup { name, settings, changes })
 }
 
 impl Group {
@@ -140,7 +174,7 @@ impl Group {
             deadline_ns,
             period_ns,
         });
-        let (nice, slice_ns) = (self.nice, self.slice_ns);
-        Ok(Attributes { class, nice, cpus, slice_ns, budget, ..Attributes::default() })
+        let Self { nice, slice_ns, control_group, .. } = self;
+        Ok(Attributes { class, nice, cpus, slice_ns, budget, control_group, ..Attributes::default() })
     }
 }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from schedlab.extension import extension
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.simulation.errors import ProgramError
+from schedlab.simulation.settings import prefix
 from schedlab.workloads import declarations, registry
 
 if TYPE_CHECKING:
@@ -72,6 +73,16 @@ def program(name: str, parameters: Mapping[str, Any], cpus: int) -> Program:
         raise ProgramError(f"{name!r} {reason}", todo=todo)
     prepared = declarations.prepared_if_valid(name, parameters, cpus) or _validated(name, parameters).prepared(cpus)
     return Program(prepared.program, name, dict(parameters))
+
+
+def beside(program: Program, loads: Sequence[Program]) -> Program:
+    """Return the program with loads that run beside it until it ends; ProgramError for programs that do not combine."""
+    for at, load in enumerate(loads):
+        try:
+            program = replace(program, text=extension().beside(program.text, load.text, prefix(at)))
+        except ValueError as error:
+            raise ProgramError(str(error), where=f"{program.name} beside {load.name}") from error
+    return program
 
 
 def program_file(path: Path) -> Program:

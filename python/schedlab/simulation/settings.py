@@ -41,6 +41,35 @@ class Attributes:
 
 
 @dataclass(frozen=True)
+class ControlGroups:
+    """Settings of control groups by name, and the groups in which the tasks of a program run.
+
+    Settings are texts by the names of cgroup v2's files; ``changes`` are (group, virtual ns, settings). ``loads`` are
+    the groups of the loads that :func:`schedlab.simulation.programs.beside` adds to a program.
+    """
+
+    settings: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    changes: Sequence[tuple[str, int, Mapping[str, str]]] = ()
+    workload: str | None = None
+    loads: Sequence[str | None] = ()
+
+    def of(self, tasks: str) -> str | None:
+        """Return the control group of a program's group of tasks."""
+        loads = (group for at, group in enumerate(self.loads) if tasks.startswith(prefix(at)))
+        return next(loads, self.workload)
+
+    def plain(self) -> list[tuple[str, Mapping[str, str], list[tuple[int, Mapping[str, str]]]]]:
+        """Return the list that the extension module takes."""
+        changes = {name: [(at, texts) for group, at, texts in self.changes if group == name] for name in self.settings}
+        return [(name, texts, changes[name]) for name, texts in self.settings.items()]
+
+
+def prefix(load: int) -> str:
+    """Return the beginning of the names of a load's groups of tasks; loads are counted from 0."""
+    return f"beside{load + 1}-"
+
+
+@dataclass(frozen=True)
 class Settings:
     """The input of a simulation other than machine, kernel and program.
 
@@ -61,11 +90,13 @@ class Settings:
     main: Attributes | None = None
     pids: Sequence[int] = ()
     memory: int | None = None
+    control_groups: ControlGroups = ControlGroups()
 
     def plain(self, groups: Sequence[str]) -> dict[str, Any]:
         """Return the dictionary that the extension module takes, for a program with these groups."""
         attributes = self.attributes or Attributes()
         main = self.main or attributes
+        control = self.control_groups
         return {
             "seed": self.seed,
             "tunables": list(self.tunables.items()),
@@ -73,8 +104,9 @@ class Settings:
             "command_line": self.command_line,
             "horizon_ns": self.horizon_ns,
             "samples": self.samples,
-            "groups": dict.fromkeys(groups, attributes.plain()),
-            "main": (Attributes() if main.budget else main).plain(),
+            "groups": {name: attributes.plain() | {"control_group": control.of(name)} for name in groups},
+            "main": (Attributes() if main.budget else main).plain() | {"control_group": control.workload},
+            "control_groups": control.plain(),
             "pids": list(self.pids),
             "memory_bytes": available_memory() if self.memory is None else self.memory,
         }

@@ -38,6 +38,8 @@ pub struct Queue<Q> {
     entities: TaskIx,
     /// Task or entity that is current in the root queue. An entity stays current while its current task sleeps and others wait.
     current: Option<TaskIx>,
+    /// See [`Policy::leavers`].
+    leavers: Vec<TaskIx>,
 }
 
 /// The queue of a group's tasks on a CPU (`struct cfs_rq`).
@@ -218,11 +220,12 @@ impl<P: Policy> Policy for Grouped<P> {
         mut left: impl FnMut(TaskIx, u32),
     ) -> Option<TaskIx> {
         loop {
-            let Queue { root, groups, current, first, entities } = &mut *queue;
+            let Queue { root, groups, current, first, entities, leavers } = &mut *queue;
             let top = self.level.pick_next_task(root, all, *current, now, |task, weight| {
                 if task < *entities {
                     groups[(task - *first) as usize].on_rq = false;
                 } else {
+                    leavers.push(task);
                     left(task, weight);
                 }
             });
@@ -241,7 +244,10 @@ impl<P: Policy> Policy for Grouped<P> {
             }
             let group = (top - queue.first) as usize;
             let tasks = &mut queue.groups[group].tasks;
-            let task = self.level.pick_next_task(tasks, all, previous, now, &mut left);
+            let task = self.level.pick_next_task(tasks, all, previous, now, |task, weight| {
+                queue.leavers.push(task);
+                left(task, weight);
+            });
             if task.is_some() {
                 return task;
             }
@@ -307,6 +313,10 @@ impl<P: Policy> Policy for Grouped<P> {
         (queue.first, queue.entities) = (all.len() as TaskIx, (groups * cpus) as TaskIx);
         queue.groups = vec![GroupQueue { weight: UNIT, ..GroupQueue::default() }; groups];
         all.resize(all.len() + groups, self.level.entity(UNIT as u32, 0, None));
+    }
+
+    fn leavers(queue: &mut Self::Queue) -> Vec<TaskIx> {
+        std::mem::take(&mut queue.leavers)
     }
 
     fn join(&mut self, task: TaskIx, group: usize) {

@@ -233,6 +233,12 @@ pub trait Policy: Sized {
     /// Call `visit` for each waiting task of throttled control groups. Used by the invariant checker.
     fn throttled(_queue: &Self::Queue, _visit: impl FnMut(TaskIx)) {}
 
+    /// Take the sleeping tasks of control groups that have left the queue since the last call.
+    #[inline(always)]
+    fn leavers(_queue: &mut Self::Queue) -> Vec<TaskIx> {
+        Vec::new()
+    }
+
     /// Set the weight of a control group's entity on the CPU of the queue.
     fn reweight_group(
         &self,

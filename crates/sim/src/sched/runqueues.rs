@@ -299,23 +299,18 @@ impl<P: Policy> Runqueues<P> {
     /// longer grows.
     #[inline(always)]
     pub fn pick_next_task(&mut self, cpu: usize, previous: Option<TaskIx>, now: Ns) -> Option<TaskIx> {
-        let (mut change, policy, groups) = (None, &self.policy, &mut self.group_loads);
+        let mut change = None;
         let (loads, load) = (&mut self.task_loads, &mut self.cpu_loads[cpu]);
         let left = |task, weight: u32| {
             let dequeued = load.dequeue(&mut loads[task as usize], weight.into(), now);
             change.get_or_insert(dequeued);
-            if P::GROUPS
-                && let Some(groups) = groups
-            {
-                let leave = |load: &mut CpuLoad, task: &mut TaskLoad| load.dequeue(task, weight.into(), now);
-                groups.apply((cpu, policy.group(task), task), now, leave);
-            }
         };
         let next = self.policy.pick_next_task(&mut self.queues[cpu], &mut self.entities, previous, now, left);
         if let Some(change) = change {
             self.update_group(cpu, change, now);
-            if P::GROUPS {
-                self.reweight_groups(cpu);
+            for task in P::leavers(&mut self.queues[cpu]) {
+                let weight = self.weight(task);
+                self.apply_to_group(cpu, task, now, |load, task| load.dequeue(task, weight, now));
             }
             self.update_load(cpu);
         }

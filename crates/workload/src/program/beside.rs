@@ -15,6 +15,11 @@ impl Program {
     ///
     /// The error says what the two programs cannot have together.
     pub fn beside(self, load: Self) -> Result<Self, String> {
+        self.beside_as(load, LOAD)
+    }
+
+    /// As [`Program::beside`], for one of several loads: `prefix` begins the names of this load.
+    pub fn beside_as(self, load: Self, prefix: &str) -> Result<Self, String> {
         let disturbs = |program: &Self| program.groups.iter().any(|group| group.disturbs_after_ns.is_some());
         if disturbs(&self) || disturbs(&load) {
             return Err("a disturbance and a load cannot be combined".to_owned());
@@ -25,7 +30,7 @@ impl Program {
                     .to_owned(),
             );
         }
-        let (mut program, mut load) = (self.in_one_replica(""), load.in_one_replica(LOAD));
+        let (mut program, mut load) = (self.in_one_replica(""), load.in_one_replica(prefix));
         for group in &mut load.groups {
             group.body.iter_mut().for_each(Op::ignore_window);
             let ordinary =

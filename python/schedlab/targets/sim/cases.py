@@ -7,12 +7,13 @@ under the same tick phases, addresses and draws (common random numbers).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
 from schedlab.errors import SchedlabError
+from schedlab.experiment.groups import Group, in_place
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import CONTROL, Plan, Row, Trial
 from schedlab.experiment.seeds import simulation_seed
@@ -21,9 +22,9 @@ from schedlab.extension import NotBuilt, extension
 from schedlab.simulation import models
 from schedlab.simulation.errors import ProgramError, SettingRefused
 from schedlab.simulation.models import Model, kernels_with
-from schedlab.simulation.programs import Program, program
+from schedlab.simulation.programs import Program, beside, program
 from schedlab.simulation.run import Simulation
-from schedlab.simulation.settings import Attributes, Settings, attributes, numbers
+from schedlab.simulation.settings import Attributes, ControlGroups, Settings, attributes, numbers
 from schedlab.targets import hooks
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.tunables import Setting
@@ -47,6 +48,7 @@ class RowProgram:
     parameters: Parameters | None = None
     policy: str | None = None
     priority: int | None = None
+    groups: ControlGroups = field(default_factory=ControlGroups)
 
     @property
     def note(self) -> str:
@@ -57,7 +59,17 @@ class RowProgram:
 
 
 def row_program(row: Row, machine: Model) -> RowProgram:
-    """Return the row's program on this machine; ProgramError for a tool without a native equivalent."""
+    """Return the row's program on this machine, with its loads; ProgramError for a tool without a native equivalent."""
+    alone = _row_program(row, machine)
+    if pressure := [name for name in row.judged if ".cpu.pressure" in name]:
+        message = f"the simulator does not count the pressure {pressure[0]!r}"
+        raise ProgramError(message, where=row.label, todo="remove the metric from metrics, or use a real kernel")
+    loads = [_row_program(load, machine) for load in row.beside]
+    groups = ControlGroups(workload=row.group, loads=[load.group for load in row.beside])
+    return replace(alone, program=beside(alone.program, [load.program for load in loads]), groups=groups)
+
+
+def _row_program(row: Row, machine: Model) -> RowProgram:
     tool = adapter(row.use)
     parameters = tool.parameters.model_validate(row.parameters)
     if row.use in declarations.names():
@@ -73,7 +85,8 @@ def row_program(row: Row, machine: Model) -> RowProgram:
             raise ProgramError(f"{machine.name} has no CPU {cpu}", where=row.label, todo=todo)
         chosen = program(equivalent.use, equivalent.parameters, machine.cpus)
         return RowProgram(tool, chosen, {}, True, parameters)
-    missing = [name for name in row.judged if name not in equivalent.metrics]
+    known = {*equivalent.metrics, *(spec.name for spec in row.metrics if spec not in tool.metrics)}
+    missing = [name for name in row.judged if name not in known]
     if missing:
         raise ProgramError(
             f"the native program {equivalent.use!r} has no counterpart of {row.use!r}'s metric {missing[0]!r}",
@@ -110,7 +123,15 @@ def attributes_of(variant: Variant, kernel: Model) -> Attributes:
     return attributes(policy, priority, nice, variant.slice, variant.cpus, kernel, times)
 
 
-def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_kernel: Model) -> Simulation:
+def control_groups(groups: Sequence[Group], variant: Variant, tasks: ControlGroups) -> ControlGroups:
+    """Return the groups of an experiment under a variant, with the groups of a row's tasks."""
+    changes = [(group.name, round(change.after * 1e9), change.settings) for group in groups for change in group.at]
+    return replace(tasks, settings=in_place(groups, variant.groups), changes=changes)
+
+
+def simulation(
+    trial: Trial, row: RowProgram, seed: int, machine: Model, target_kernel: Model, groups: Sequence[Group] = ()
+) -> Simulation:
     """Return the trial's simulation; the trial's timeout limits its virtual time."""
     variant = trial.variant
     kernel = kernel_of(variant, target_kernel)
@@ -130,6 +151,7 @@ def simulation(trial: Trial, row: RowProgram, seed: int, machine: Model, target_
         horizon_ns=round(trial.row.timeout * 1e9),
         attributes=chosen,
         main=main,
+        control_groups=control_groups(groups, variant, row.groups),
     )
     return Simulation(machine, kernel, row.program, settings, watched)
 
@@ -158,7 +180,7 @@ def missing_requirements(plan: Plan, machine: Model, target_kernel: Model) -> It
         (variant.name, fault)
         for variant in plan.variants
         if variant.name != CONTROL
-        for fault in _faults(variant, programs, machine, target_kernel)
+        for fault in _faults(variant, programs, machine, target_kernel, plan.experiment.group)
     )
     yield from hooks.refused(plan, "a simulated machine runs no commands")
     distinct = {row.program.text: row.program for row in programs}
@@ -172,9 +194,6 @@ def missing_requirements(plan: Plan, machine: Model, target_kernel: Model) -> It
 def _programs(plan: Plan, machine: Model) -> tuple[list[RowProgram], list[MissingRequirement]]:
     programs, refused = [], {}
     for row in plan.rows:
-        if row.group is not None or row.beside:
-            reason, remedy = "runs in a group or beside tables, which the simulator lacks", "use a real kernel"
-            refused[row.label, reason] = MissingRequirement(f"workload {row.label!r}", reason, remedy)
         try:
             programs.append(row_program(row, machine))
         except NotBuilt:
@@ -186,7 +205,9 @@ def _programs(plan: Plan, machine: Model) -> tuple[list[RowProgram], list[Missin
     return programs, list(refused.values())
 
 
-def _faults(variant: Variant, programs: list[RowProgram], machine: Model, target_kernel: Model) -> Iterator[Fault]:
+def _faults(
+    variant: Variant, programs: list[RowProgram], machine: Model, target_kernel: Model, groups: Sequence[Group]
+) -> Iterator[Fault]:
     """Try each key of the variant separately, so that every fault is reported."""
     if variant.environment:
         yield "sets environment variables, which simulated programs do not read", "remove these keys from the variant"
@@ -207,6 +228,7 @@ def _faults(variant: Variant, programs: list[RowProgram], machine: Model, target
     ]
     if variant.cmdline is not None:
         checks.append(lambda: {"command_line": variant.cmdline})
+    checks += [partial(_group, name, file, text) for name, file, text in _texts(groups, variant)]
     if not checks or any(getattr(variant, key) is not None for key in ATTRIBUTES):
         checks.append(lambda: {"attributes": attributes_of(variant, kernel)})
     for settings in checks:
@@ -216,6 +238,17 @@ def _faults(variant: Variant, programs: list[RowProgram], machine: Model, target
                 Simulation(machine, kernel, programs[0].program, tried).check()
         except SchedlabError as error:
             yield f"{error.where}: {error.what}" if error.where else error.what, error.todo
+
+
+def _texts(groups: Sequence[Group], variant: Variant) -> Iterator[tuple[str, str, str]]:
+    """Yield each setting of each group: group, file and text."""
+    timed = ((group.name, change.settings) for group in groups for change in group.at)
+    for name, texts in (*in_place(groups, variant.groups).items(), *timed):
+        yield from ((name, file, text) for file, text in texts.items())
+
+
+def _group(name: str, file: str, text: str) -> Mapping[str, Any]:
+    return {"control_groups": ControlGroups({name: {file: text}})}
 
 
 def _tunable(kernel: Model, setting: Setting) -> Mapping[str, Any]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping
 from typing import Any
 
-from schedlab.experiment.plan import Trial
+from schedlab.experiment.plan import Row, Trial
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric, NotUnderstood
 from schedlab.simulation import interruptions, schedstats, summary
@@ -31,7 +31,7 @@ def measurement(trial: Trial, row: RowProgram, simulation: Simulation, running: 
         reason = f"still running after {trial.row.timeout:g} s of virtual time"
         return Measurement("timeout", started, running.seconds, reason=reason, command=command, stdout=output)
     try:
-        metrics = _metrics(row, outcome, simulation)
+        metrics = [*_metrics(row, outcome, simulation), *_group_metrics(trial.row, outcome)]
     except NotUnderstood as error:
         return Measurement("failed", started, running.seconds, reason=str(error), command=command, stdout=output)
     return Measurement(
@@ -61,6 +61,12 @@ def _metrics(row: RowProgram, outcome: Mapping[str, Any], simulation: Simulation
         for name, native in row.metrics.items()
         if native in by_name
     ]
+
+
+def _group_metrics(row: Row, outcome: Mapping[str, Any]) -> list[Metric]:
+    """Return the metrics of the groups in which the workload and its loads run; the simulator has no pressure."""
+    counted = {f"{group}.{name}": value for group, each in outcome["groups"].items() for name, value in each.items()}
+    return [Metric(spec, counted[spec.name]) for spec in row.metrics if spec.name in counted]
 
 
 NUMA = (

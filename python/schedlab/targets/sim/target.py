@@ -107,7 +107,8 @@ class SimulatorSession:
         return measurement(trial, self._programs[trial.row.key], started, running)
 
     def _start(self, trial: Trial) -> tuple[Simulation, Running]:
-        case = simulation(trial, self._programs[trial.row.key], self._plan.seed, self._machine, self._kernel)
+        row, groups = self._programs[trial.row.key], self._plan.experiment.group
+        case = simulation(trial, row, self._plan.seed, self._machine, self._kernel, groups)
         return case, self._pool.submit(case)
 
 
