@@ -1,11 +1,16 @@
 //! Control groups: shares by weight, bandwidth control, CPU sets and changes at run time.
 
+use std::collections::BTreeMap;
+
 use schedlab_sim::observe::GroupReport;
 use schedlab_sim::{
     Attributes, Config, ControlGroup, GroupSettings, Outcome, Simulation, kernel, kernel_names, machine,
 };
 use schedlab_workload::Plan;
 use schedlab_workload::library::hackbench::{Carrier, Hackbench};
+use schedlab_workload::library::kernbench::Kernbench;
+use schedlab_workload::library::pgbench::{Pgbench, Script};
+use schedlab_workload::library::tbench::Tbench;
 use schedlab_workload::program::{
     Expr, Mode, Op, Program, Quantity, Window, compute, count, group, higher, within_window,
 };
@@ -65,7 +70,10 @@ fn run<'a>(
         ..Attributes::default()
     };
     let of_parts = program.groups.iter().map(|group| group.name.clone()).zip(members.map(attributes));
-    let config = Config { groups: of_parts.collect(), control_groups, ..Config::default() };
+    let groups: BTreeMap<_, _> = of_parts.collect();
+    let schedstats = vec![("kernel.sched_schedstats".to_owned(), 1)];
+    let main = groups.values().next().cloned().unwrap();
+    let config = Config { groups, control_groups, main, tunables: schedstats, ..Config::default() };
     let plan = Plan::new(program).unwrap();
     Simulation::new(machine("laptop-4").unwrap(), kernel(model).unwrap(), plan, config)
         .unwrap()
@@ -158,7 +166,7 @@ fn a_quota_that_suffices_throttles_nothing() {
 fn messages_go_on_under_a_quota() {
     for model in KERNELS {
         let hackbench =
-            Hackbench { groups: 1, fds: 4, loops: 200, channel: Carrier::Pipe, ..Hackbench::default() };
+            Hackbench { groups: 1, fds: 4, loops: 2000, channel: Carrier::Pipe, ..Hackbench::default() };
         let program = hackbench.program().unwrap();
         let members = vec!["a"; program.groups.len()];
         let run = |max| {
@@ -169,6 +177,35 @@ fn messages_go_on_under_a_quota() {
         assert!(of(&limited, "a").nr_throttled > 0, "{model}: {:?}", limited.groups);
         let most = limited.end_ns / 10 * 4 + 4 * MS + CPUS * 5 * MS;
         assert!(of(&limited, "a").usage_ns <= most, "{model}: {:?}", limited.groups);
+    }
+}
+
+#[test]
+fn programs_that_fork_exec_and_lock_end_in_limited_groups() {
+    let kernbench = Kernbench { jobs: 6, directories: 2, files: 4, memory_kib: 256, ..Kernbench::default() };
+    let pgbench = Pgbench {
+        clients: 6,
+        mode: Script::ReadWrite,
+        buffers_mib: 16,
+        warmup_ns: MS,
+        duration_ns: 100 * MS,
+        ..Pgbench::default()
+    };
+    let tbench = Tbench { clients: 5, warmup_ns: MS, duration_ns: 100 * MS, ..Tbench::default() };
+    for model in KERNELS {
+        for program in [kernbench.program(), pgbench.program(), tbench.program()] {
+            let program = program.unwrap();
+            // The groups of the program alternate between two control groups.
+            let members: Vec<_> = (0..program.groups.len()).map(|at| ["a", "b"][at % 2]).collect();
+            let mut groups = vec![
+                control("a", &[("cpu.max", "10000 20000"), ("cpuset.cpus", "0-2")]),
+                control("b", &[("cpu.max", "5000 10000"), ("cpu.weight", "30")]),
+            ];
+            groups[0].changes.push((30 * MS, settings(&[("cpuset.cpus", "1"), ("cpu.max", "max 20000")])));
+            groups[1].changes.push((40 * MS, settings(&[("cpuset.cpus", "2-3"), ("cpu.weight", "500")])));
+            let outcome = run(model, program, members.into_iter(), groups);
+            assert!(of(&outcome, "a").usage_ns > 0, "{model}: {:?}", outcome.groups);
+        }
     }
 }
 

@@ -245,7 +245,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn take_group_off(&mut self, group: usize, cpu: usize) {
         let now = self.time.now;
         let (queue, all) = (&mut self.rq.queues[cpu], &mut self.rq.entities);
-        let number = self.rq.policy.throttle_cfs_rq(queue, all, group, now);
+        let number = self.rq.policy.set_throttled(queue, all, group, true, now);
         if number > 0 {
             self.groups.list[group].bandwidth.record_throttle_clock(cpu, now);
         }
@@ -305,9 +305,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.settle(cpu);
         self.update_curr(cpu);
         self.groups.list[group].bandwidth.unthrottle_cfs_rq(cpu, now);
-        if P::is_throttled(&self.rq.queues[cpu], group) {
+        if P::group_state(&self.rq.queues[cpu], group).throttled {
             let (queue, all) = (&mut self.rq.queues[cpu], &mut self.rq.entities);
-            let number = self.rq.policy.unthrottle_cfs_rq(queue, all, group, now);
+            let number = self.rq.policy.set_throttled(queue, all, group, false, now);
             (0..number).for_each(|_| self.rq.add_nr_running(cpu, self.topology));
         }
         for task in std::mem::take(&mut self.groups.list[group].limbo[cpu]) {
@@ -325,20 +325,20 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Whether a task that joins a CPU's queue cannot compete, because its group is off the queue.
     pub(crate) fn is_kept_off(&self, cpu: usize, task: TaskIx) -> bool {
         self.tasks[task].class.realtime().is_none()
-            && P::is_throttled(&self.rq.queues[cpu], self.rq.policy.group(task))
+            && P::group_state(&self.rq.queues[cpu], self.rq.policy.group(task)).throttled
     }
 
     /// After a task has joined a CPU's queue: throttle its group if the group has no time there (`check_enqueue_throttle()`,
     /// kernel/sched/fair.c, v5.14 to v6.18).
     pub(crate) fn check_enqueue_throttle(&mut self, cpu: usize, task: TaskIx) {
         let group = self.rq.policy.group(task);
-        let queue = &self.rq.queues[cpu];
-        if group == 0 || self.tasks[task].class.realtime().is_some() || P::number(queue, group) != 1 {
+        let state = P::group_state(&self.rq.queues[cpu], group);
+        if group == 0 || self.tasks[task].class.realtime().is_some() || state.number != 1 {
             return;
         }
-        if P::is_throttled(queue, group) {
+        if state.throttled {
             self.groups.list[group].bandwidth.record_throttle_clock(cpu, self.time.now);
-        } else if !P::is_current(queue, group)
+        } else if !state.current
             && self.throttle(group, cpu)
             && self.world.kernel.throttling == Some(Throttling::Queue)
         {
@@ -357,7 +357,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Return the time of a group of which a CPU has no runnable task (`return_cfs_rq_runtime()`).
     pub(crate) fn return_cfs_rq_runtime(&mut self, cpu: usize, task: TaskIx) {
         let (group, slice) = (self.rq.policy.group(task), self.bandwidth_slice());
-        if P::number(&self.rq.queues[cpu], group) == 0 {
+        if P::group_state(&self.rq.queues[cpu], group).number == 0 {
             self.groups.list[group].bandwidth.return_cfs_rq_runtime(cpu, slice, self.time.now);
             self.start_group_timer(cpu, group);
         }

@@ -196,3 +196,7 @@ impl Bandwidth {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "../../tests/unit/sched/bandwidth.rs"]
+mod tests;

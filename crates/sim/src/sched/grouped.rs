@@ -12,7 +12,7 @@
 //! Limits: a slice does not depend on the group's share (CFS) nor on the tasks' own slices (EEVDF): each level computes its slices on
 //! its own. Weights of entities are whole numbers, of which 1024 are nice 0.
 
-use super::policy::{Enqueue, Policy, Setting, TaskIx};
+use super::policy::{Enqueue, GroupState, Policy, Setting, TaskIx};
 use super::weight::UNIT;
 use crate::kernel::{Kernel, Tunables};
 use crate::time::Ns;
@@ -54,9 +54,12 @@ struct GroupQueue<Q> {
     on_rq: bool,
     /// The group's entity has left the root queue while it was not current, see [`Enqueue::Wake::moved`].
     left_waiting: bool,
-    /// The entity stays out of the root queue, see [`Policy::throttle_cfs_rq`].
+    /// The entity stays out of the root queue, see [`Policy::set_throttled`].
     throttled: bool,
 }
+
+/// The queues of a CPU under the policy of both levels.
+type Queues<P> = Queue<<P as Policy>::Queue>;
 
 impl<P: Policy> Grouped<P> {
     /// The group whose queue contains a task; `None` for the root queue.
@@ -65,12 +68,12 @@ impl<P: Policy> Grouped<P> {
     }
 
     /// The entity that represents a task in the root queue.
-    fn top(&self, queue: &Queue<P::Queue>, task: TaskIx) -> TaskIx {
+    fn top(&self, queue: &Queues<P>, task: TaskIx) -> TaskIx {
         self.below_root(task).map_or(task, |group| queue.first + group as TaskIx)
     }
 
     /// Put a group's entity into the root queue (`enqueue_entity()` for a parent, with ENQUEUE_WAKEUP).
-    fn enqueue_entity(&self, queue: &mut Queue<P::Queue>, all: &mut [P::Entity], group: usize, now: Ns) {
+    fn enqueue_entity(&self, queue: &mut Queues<P>, all: &mut [P::Entity], group: usize, now: Ns) {
         let (entity, state) = (queue.first + group as TaskIx, &mut queue.groups[group]);
         if !state.on_rq || P::sched_delayed(&all[entity as usize]) {
             state.on_rq = true;
@@ -85,7 +88,7 @@ impl<P: Policy> Grouped<P> {
     /// Limit: an entity that is not current always leaves the queue.
     fn dequeue_entity(
         &self,
-        queue: &mut Queue<P::Queue>,
+        queue: &mut Queues<P>,
         all: &mut [P::Entity],
         group: usize,
         now: Ns,
@@ -109,7 +112,7 @@ impl<P: Policy> Grouped<P> {
     }
 
     /// Note that a runnable task has left the queue of its group, whose entity leaves the root queue if no task is left.
-    fn left(&self, queue: &mut Queue<P::Queue>, all: &mut [P::Entity], group: usize, now: Ns) {
+    fn left(&self, queue: &mut Queues<P>, all: &mut [P::Entity], group: usize, now: Ns) {
         queue.groups[group].number -= 1;
         if P::load(&queue.groups[group].tasks) == 0 {
             self.dequeue_entity(queue, all, group, now, true);
@@ -282,7 +285,7 @@ impl<P: Policy> Policy for Grouped<P> {
         current: TaskIx,
         woken: TaskIx,
     ) -> bool {
-        if Self::is_throttled(queue, self.group(woken)) {
+        if queue.groups[self.group(woken)].throttled {
             return false;
         }
         let tops = (self.top(queue, current), self.top(queue, woken));
@@ -306,9 +309,10 @@ impl<P: Policy> Policy for Grouped<P> {
         &mut self,
         queue: &mut Self::Queue,
         all: &mut Vec<P::Entity>,
-        (groups, cpus): (usize, usize),
+        number: [usize; 2],
         autogroup: bool,
     ) {
+        let [groups, cpus] = number;
         self.autogroup = autogroup;
         (queue.first, queue.entities) = (all.len() as TaskIx, (groups * cpus) as TaskIx);
         queue.groups = vec![GroupQueue { weight: UNIT, ..GroupQueue::default() }; groups];
@@ -324,34 +328,23 @@ impl<P: Policy> Policy for Grouped<P> {
         self.group_of[task as usize] = group as u16;
     }
 
-    fn is_throttled(queue: &Self::Queue, group: usize) -> bool {
-        queue.groups[group].throttled
+    fn group_state(queue: &Self::Queue, group: usize) -> GroupState {
+        let GroupQueue { number, throttled, .. } = queue.groups[group];
+        GroupState { number, throttled, current: queue.current == Some(queue.first + group as TaskIx) }
     }
 
-    fn number(queue: &Self::Queue, group: usize) -> u32 {
-        queue.groups[group].number
-    }
-
-    fn is_current(queue: &Self::Queue, group: usize) -> bool {
-        queue.current == Some(queue.first + group as TaskIx)
-    }
-
-    fn throttle_cfs_rq(&self, queue: &mut Self::Queue, all: &mut [P::Entity], group: usize, now: Ns) -> u32 {
-        self.dequeue_entity(queue, all, group, now, false);
-        queue.groups[group].throttled = true;
-        queue.groups[group].number
-    }
-
-    /// Let a group's tasks compete again. Return the number of the runnable tasks (`unthrottle_cfs_rq()`).
-    fn unthrottle_cfs_rq(
+    fn set_throttled(
         &self,
         queue: &mut Self::Queue,
         all: &mut [P::Entity],
         group: usize,
+        on: bool,
         now: Ns,
     ) -> u32 {
-        queue.groups[group].throttled = false;
-        if P::load(&queue.groups[group].tasks) > 0 {
+        queue.groups[group].throttled = on;
+        if on {
+            self.dequeue_entity(queue, all, group, now, false);
+        } else if P::load(&queue.groups[group].tasks) > 0 {
             self.enqueue_entity(queue, all, group, now);
         }
         queue.groups[group].number
@@ -366,7 +359,7 @@ impl<P: Policy> Policy for Grouped<P> {
         }
     }
 
-    fn reweight_group(&self, queue: &mut Queue<P::Queue>, all: &mut [P::Entity], group: usize, weight: u64) {
+    fn reweight_group(&self, queue: &mut Queues<P>, all: &mut [P::Entity], group: usize, weight: u64) {
         let (entity, state) = (queue.first + group as TaskIx, &mut queue.groups[group]);
         if std::mem::replace(&mut state.weight, weight) != weight {
             self.level.reweight_entity(&mut queue.root, all, entity, weight as u32, state.on_rq);
@@ -407,7 +400,7 @@ impl<P: Policy> Policy for Grouped<P> {
     fn verify(queue: &Self::Queue, all: &[P::Entity], current: Option<TaskIx>) {
         P::verify(&queue.root, all, queue.current);
         for (group, state) in queue.groups.iter().enumerate() {
-            let current = current.filter(|_| Self::is_current(queue, group));
+            let current = current.filter(|_| Self::group_state(queue, group).current);
             P::verify(&state.tasks, all, current);
             assert!(
                 state.on_rq || state.throttled || state.number == 0,

@@ -34,7 +34,7 @@ pub use grouped::Grouped;
 pub(crate) use load_avg::{IDLE_UPDATE_NS, TaskLoad};
 pub use o1::O1;
 pub(crate) use policy::NOBODY;
-pub use policy::{Enqueue, Policy, Setting, TaskIx};
+pub use policy::{Enqueue, GroupState, Policy, Setting, TaskIx};
 pub(crate) use realtime::{Rank, Realtime};
 pub(crate) use runqueues::Runqueues;
 pub(crate) use sums::Sum;

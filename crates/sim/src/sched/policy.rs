@@ -36,6 +36,17 @@ pub struct Setting {
     pub tick_ns: Ns,
 }
 
+/// State of a control group on a CPU.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct GroupState {
+    /// Number of runnable tasks (`h_nr_running`).
+    pub number: u32,
+    /// The group is off the CPU's queue.
+    pub throttled: bool,
+    /// A task of the group is current (`cfs_rq->curr`).
+    pub current: bool,
+}
+
 /// A scheduling policy of ordinary tasks.
 ///
 /// A queue contains the waiting ordinary tasks of one CPU and the current ordinary task. Real-time tasks are never in a
@@ -174,88 +185,61 @@ pub trait Policy: Sized {
 
     /// Control group of a task; 0 for a task in no control group.
     #[inline(always)]
-    fn group(&self, _task: TaskIx) -> usize {
+    fn group(&self, _: TaskIx) -> usize {
         0
     }
 
-    /// Make the queues of control groups on a CPU, and their entities, which come before those of all tasks. `autogroup`: group 0 has
-    /// entities too.
+    /// Make the queues of `groups` control groups on a CPU, and their entities, which come before those of all tasks. `autogroup`:
+    /// group 0 has entities too.
     fn make_groups(
         &mut self,
-        _queue: &mut Self::Queue,
-        _all: &mut Vec<Self::Entity>,
-        (_groups, _cpus): (usize, usize),
+        _: &mut Self::Queue,
+        _: &mut Vec<Self::Entity>,
+        _groups: [usize; 2],
         _autogroup: bool,
     ) {
     }
 
     /// Put a task that is on no queue into a control group.
-    fn join(&mut self, _task: TaskIx, _group: usize) {}
+    fn join(&mut self, _: TaskIx, _group: usize) {}
 
-    /// Whether the tasks of a control group stay off the queue of a CPU.
-    fn is_throttled(_queue: &Self::Queue, _group: usize) -> bool {
-        false
+    /// State of a control group on a CPU.
+    fn group_state(_: &Self::Queue, _group: usize) -> GroupState {
+        GroupState::default()
     }
 
-    /// Number of runnable tasks of a control group on a CPU.
-    fn number(_queue: &Self::Queue, _group: usize) -> u32 {
-        0
-    }
-
-    /// Whether a CPU runs a task of a control group (`cfs_rq->curr`).
-    fn is_current(_queue: &Self::Queue, _group: usize) -> bool {
-        false
-    }
-
-    /// Take a control group off a CPU's queue until [`Policy::unthrottle_cfs_rq`]. Return the number of its runnable tasks
-    /// (`throttle_cfs_rq()`, kernel/sched/fair.c, v5.14 to v6.17).
-    fn throttle_cfs_rq(
+    /// Take a control group off a CPU's queue, or let its tasks compete again. Return the number of the group's runnable tasks
+    /// (`throttle_cfs_rq()` and `unthrottle_cfs_rq()`, kernel/sched/fair.c, v5.14 to v6.17).
+    fn set_throttled(
         &self,
-        _queue: &mut Self::Queue,
-        _all: &mut [Self::Entity],
+        _: &mut Self::Queue,
+        _: &mut [Self::Entity],
         _group: usize,
-        _now: Ns,
-    ) -> u32 {
-        0
-    }
-
-    /// Let the tasks of a control group compete again. Return the number of the runnable tasks.
-    fn unthrottle_cfs_rq(
-        &self,
-        _queue: &mut Self::Queue,
-        _all: &mut [Self::Entity],
-        _group: usize,
-        _now: Ns,
+        _on: bool,
+        _: Ns,
     ) -> u32 {
         0
     }
 
     /// Call `visit` for each waiting task of throttled control groups. Used by the invariant checker.
-    fn throttled(_queue: &Self::Queue, _visit: impl FnMut(TaskIx)) {}
+    fn throttled(_: &Self::Queue, _visit: impl FnMut(TaskIx)) {}
 
     /// Take the sleeping tasks of control groups that have left the queue since the last call.
     #[inline(always)]
-    fn leavers(_queue: &mut Self::Queue) -> Vec<TaskIx> {
+    fn leavers(_: &mut Self::Queue) -> Vec<TaskIx> {
         Vec::new()
     }
 
     /// Set the weight of a control group's entity on the CPU of the queue.
-    fn reweight_group(
-        &self,
-        _queue: &mut Self::Queue,
-        _all: &mut [Self::Entity],
-        _group: usize,
-        _weight: u64,
-    ) {
-    }
+    fn reweight_group(&self, _: &mut Self::Queue, _: &mut [Self::Entity], _group: usize, _weight: u64) {}
 
     /// Change the weight of a group's entity. `queued`: the entity is in the queue (`reweight_entity()`, kernel/sched/fair.c,
     /// v5.14 and v6.12).
     fn reweight_entity(
         &self,
-        _queue: &mut Self::Queue,
-        _all: &mut [Self::Entity],
-        _entity: TaskIx,
+        _: &mut Self::Queue,
+        _: &mut [Self::Entity],
+        _: TaskIx,
         _weight: u32,
         _queued: bool,
     ) {

@@ -87,7 +87,7 @@ impl<P: Policy> Runqueues<P> {
     pub fn make_groups(&mut self, number: usize, autogroup: bool, ratelimit: bool, tick_ns: Ns) -> usize {
         let cpus = self.loads.len();
         for cpu in 0..cpus {
-            self.policy.make_groups(&mut self.queues[cpu], &mut self.entities, (number, cpus), autogroup);
+            self.policy.make_groups(&mut self.queues[cpu], &mut self.entities, [number, cpus], autogroup);
         }
         self.task_loads.resize(self.entities.len(), TaskLoad::default());
         let group = |group| (group > 0 || autogroup).then(|| TaskGroup::new(cpus, ratelimit, tick_ns));
