@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 import pytest
 
+from schedlab.execution.cells import measured as measured_cells
 from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Plan, plan
 from schedlab.results.measurement import Measurement
@@ -111,3 +112,16 @@ def test_a_kernel_without_groups_is_refused() -> None:
 def test_pressure_is_refused_as_a_judged_metric() -> None:
     (refusal,) = refusals(made(workload='metrics = ["tenant.cpu.pressure"]'))
     assert "does not count the pressure 'tenant.cpu.pressure'" in refusal
+
+
+def test_the_points_of_a_sweep_run_in_groups() -> None:
+    file = FILE.format(settings='cpu.max = "50ms/100ms"', workload="") + '[sweep.factors]\n"workload.tasks" = [1, 2]\n'
+    one, two = (values(measurement) for measurement in measured_cells(sweep_of_one_variant(file), 1, 1, [0, 1]))
+    assert one["tenant.throttled"] == pytest.approx(0.5, rel=0.1)
+    assert two["tenant.throttled"] == pytest.approx(1.5, rel=0.1)
+
+
+def sweep_of_one_variant(file: str) -> str:
+    head, _, rest = file.partition('[[variant]]\nname = "halved"')
+    target = '[target]\nkind = "sim"\nmachine = "laptop-4"\n[[workload]]'
+    return head + target + rest.partition("[[workload]]")[2]

@@ -38,7 +38,8 @@ def measured(text: str, seed: int, run_id: int, indices: Sequence[int]) -> list[
     whole = _sweep(text, seed)
     trials = [whole.plan.trials[index] for index in indices]
     if whole.simulated:
-        return [simulate_cell(whole.point_of(trial), trial, seed) for trial in trials]
+        groups = whole.plan.experiment.group
+        return [simulate_cell(whole.point_of(trial), trial, seed, groups) for trial in trials]
     return on_target(whole.plan, run_id, (spec_of(whole, trials[0]), trials))
 
 

@@ -10,6 +10,7 @@ from time import time
 from typing import Any
 
 from schedlab.errors import SchedlabError
+from schedlab.experiment.groups import Group
 from schedlab.experiment.plan import Trial
 from schedlab.experiment.sweep import Point
 from schedlab.extension import build, extension
@@ -25,13 +26,16 @@ from schedlab.targets.sim.cases import row_program, simulation
 from schedlab.targets.sim.measure import measurement
 
 
-def simulate_cell(point: Point, trial: Trial, seed: int) -> Measurement:
-    """Return the measurement of a point under the seed of its block; an error is a failed measurement."""
+def simulate_cell(point: Point, trial: Trial, seed: int, groups: Sequence[Group] = ()) -> Measurement:
+    """Return the measurement of a point under the seed of its block; an error is a failed measurement.
+
+    ``groups`` are the control groups of the experiment.
+    """
     try:
         machine, kernel = models_of(point)
         row = row_program(point.row, machine)
         variant = point.variant.model_copy(update={"kernel": None})
-        case = simulation(replace(trial, variant=variant), row, seed, machine, kernel)
+        case = simulation(replace(trial, variant=variant), row, seed, machine, kernel, groups)
         running = Running()
         running.simulate(case)
         return measurement(trial, row, case, running)
