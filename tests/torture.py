@@ -9,9 +9,10 @@ Commands are forked from a process that has loaded Python's modules. The fork sa
 kills fall into the work of a command instead of its start.
 
 1. Kills: SIGKILL at a random moment of run, import, kernels build and a run in guests (a stand-in for QEMU), half of
-   them together with the agent that keeps the journal. The run sets tunables and an undocumented knob, and has hooks
-   of a variant and of the run. After the next command all values and files must be back; no process, folder, shared
-   memory or temporary file may stay, no stored trial may be lost, and the store must be readable.
+   them together with the agent that keeps the journal. The run sets tunables and an undocumented knob, and has a
+   control group and hooks of a variant and of the run. After the next command all values and files must be back; no
+   process, folder, shared memory or temporary file may stay, no stored trial may be lost, and the store must be
+   readable.
 2. Stores with random damage: every command ends with an exit code that schedlab documents.
 3. Experiment files with random damage: as for stores.
 4. A full disk, of several sizes.
@@ -59,7 +60,7 @@ from tests.kernels.tiny_tree import repository_with_series  # noqa: E402
 from tests.targets.test_vm_untrusted_guests import GUEST  # noqa: E402
 from tests.targets.vm import fake_qemu  # noqa: E402
 from tests.torture_signals import send_signals  # noqa: E402
-from tests.tunables.fake_tree import build_fake_tree  # noqa: E402
+from tests.tunables.fake_tree import build_control_groups, build_fake_tree  # noqa: E402
 
 INSIDE = "SCHEDLAB_TORTURE"
 """Environment variable that is set inside the namespaces."""
@@ -77,10 +78,14 @@ name = "torture"
 blocks = 6
 control = false
 warmup = 0
+[[group]]
+name = "tenant"
+cpu.weight = 50
 [[variant]]
 name = "base"
 [[variant]]
 name = "changed"
+groups = { tenant = { cpu.max = "50ms/100ms" } }
 tunables = { "vm.stat_interval" = 5, "sched.features.PLACE_LAG" = false, "sched.nr_migrate" = 8, "KNOB" = 4 }
 [variant.hook]
 apply = "echo begun >HOOKED; sleep 0.05; echo applied >HOOKED"
@@ -92,8 +97,9 @@ undo = "rm -f KEPT.new; [ ! -e KEPT.before ] || mv KEPT.before KEPT"
 [[workload]]
 use = "command"
 run = "sleep 0.1"
+group = "tenant"
 """
-"""Tunables, a knob that the catalogue lacks, and hooks, which make a file and change a file."""
+"""Tunables, a knob that the catalogue lacks, a control group, and hooks, which make a file and change a file."""
 
 KNOB = "sysctl:vm.page_lock_unfairness"
 
@@ -161,7 +167,7 @@ class Machine:
         self.counted: set[str] = set()
         self.root, self.hooked, self.kept = folder / "root", folder / "hooked", folder / "kept"
         self._reset()
-        self.values = self._values()
+        self.original = self.values()
         words = {"HOOKED": self.hooked, "KEPT": self.kept, "KNOB": KNOB}
         (folder / "run.toml").write_text(re.sub("|".join(words), lambda match: str(words[match[0]]), RUN))
         kernel = folder / "bzImage"
@@ -260,19 +266,23 @@ class Machine:
 
     def changed_values(self) -> list[str]:
         """Return the names of the tunables' files whose value differs from the value at the beginning."""
-        now = self._values()
-        return [name for name, value in self.values.items() if now[name] != value]
+        now = self.values()
+        return [name for name, value in self.original.items() if now[name] != value]
 
-    def _values(self) -> dict[str, object]:
+    def values(self) -> dict[str, object]:
         """Values of the tunables and the files that the experiment changes."""
         names = ("proc/sys/vm/stat_interval", "sys/kernel/debug/sched/nr_migrate", "proc/sys/vm/page_lock_unfairness")
         features = (self.root / "sys/kernel/debug/sched/features").read_text().split()
         files = {path.name: path.read_text() for path in self.folder.glob("kept*")}
+        groups = sorted(path.name for path in (self.root / "sys/fs/cgroup").iterdir() if path.is_dir())
         here = {"PLACE_LAG": "NO_PLACE_LAG" not in features, "hooked": self.hooked.exists(), "files": files}
+        here |= {"groups": groups, "controllers": (self.root / "sys/fs/cgroup/cgroup.subtree_control").read_text()}
         return {name: (self.root / name).read_text() for name in names} | here
 
     def _reset(self) -> None:
         build_fake_tree(self.root)
+        shutil.rmtree(self.root / "sys/fs/cgroup", ignore_errors=True)
+        build_control_groups(self.root)
         (self.root / "proc/sys/vm/page_lock_unfairness").write_text("5\n")
         for path in (self.hooked, *self.folder.glob("kept*")):
             path.unlink(missing_ok=True)
@@ -383,6 +393,7 @@ def kill(machine: Machine, number: int) -> None:
         machine.figures.add("kills with values changed", int(bool(machine.changed_values())))
         journals = pending(Path("/var/lib/schedlab/journal"))
         machine.figures.add("kills with a hook in place", int(any(m.undo for j in journals for m in j.made)))
+        machine.figures.add("kills with a control group", int(bool(machine.values()["groups"])))
         machine.figures.add("kills with open records in the journal", int(any(j.values or j.made for j in journals)))
         machine.figures.add("values restored", len(machine.changed_values()))
         listed = (

@@ -24,7 +24,7 @@ from schedlab.tunables.journal.local import LocalAgent
 from schedlab.tunables.journal.replies import Trial as Reply
 from schedlab.workloads.base import Command, Server
 from schedlab.workloads.tools import SCHEDLOAD, find
-from tests.tunables.fake_tree import build_fake_tree
+from tests.tunables.fake_tree import build_control_groups, build_fake_tree
 
 FILE = """
 [experiment]
@@ -174,16 +174,8 @@ def test_times_of_changes_are_counters_and_a_change_that_never_came_is_a_remark(
 
 @pytest.fixture
 def root(tmp_path: Path) -> Path:
-    """A tree with version 2 of control groups; a group gets copies of the root's files."""
     tree = build_fake_tree(tmp_path / "root").root
-    files = {
-        "cgroup.controllers": "cpuset cpu memory", "cgroup.subtree_control": "cpuset cpu", "cgroup.procs": "",
-        "cpu.weight": "100", "cpu.max": "max 100000", "cpu.idle": "0", "cpuset.cpus": "",
-        "cpu.stat": "throttled_usec 4",
-    }  # fmt: skip
-    (tree / "sys/fs/cgroup").mkdir(parents=True)
-    for name, text in files.items():
-        (tree / "sys/fs/cgroup" / name).write_text(f"{text}\n")
+    build_control_groups(tree)
     return tree
 
 

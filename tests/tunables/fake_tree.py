@@ -122,3 +122,14 @@ def _shown(tunable: Tunable, place: Place, value: str, version: KernelVersion) -
 def _write(file: Path, text: str) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     file.write_text(text)
+
+
+def build_control_groups(root: Path) -> None:
+    """Add version 2 of control groups to a tree; a group gets copies of the root's files."""
+    files = {
+        "cgroup.controllers": "cpuset cpu memory", "cgroup.subtree_control": "cpuset cpu", "cgroup.procs": "",
+        "cpu.weight": "100", "cpu.max": "max 100000", "cpu.idle": "0", "cpuset.cpus": "",
+        "cpu.stat": "throttled_usec 4",
+    }  # fmt: skip
+    for name, text in files.items():
+        _write(root / "sys/fs/cgroup" / name, text)
