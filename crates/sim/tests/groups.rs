@@ -177,6 +177,7 @@ fn messages_go_on_under_a_quota() {
         assert!(of(&limited, "a").nr_throttled > 0, "{model}: {:?}", limited.groups);
         let most = limited.end_ns / 10 * 4 + 4 * MS + CPUS * 5 * MS;
         assert!(of(&limited, "a").usage_ns <= most, "{model}: {:?}", limited.groups);
+        assert!(of(&limited, "a").throttled_ns > 0, "{model}: {:?}", limited.groups);
     }
 }
 

@@ -8,7 +8,7 @@ use crate::ledger::Account;
 use crate::machine::CpuMask;
 use crate::observe::{GroupReport, Observer};
 use crate::sched::{Bandwidth, Enqueue, GroupTimer, NOBODY, TaskIx};
-use crate::tasks::{Action, Script, Segment, State, Task};
+use crate::tasks::{Action, Phase, Script, Segment, State, Task};
 use crate::time::Ns;
 
 /// Flags in the owner of a timer of the simulation: the group's timers, and changes of groups.
@@ -20,8 +20,8 @@ const CHANGE: u32 = 3 << 29;
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     list: Vec<Group>,
-    /// CPUs of each task without the restriction by its group.
-    own_cpus: Vec<CpuMask>,
+    /// Affinity of each task, without the restriction by its group.
+    affinity: Vec<CpuMask>,
     changes: Vec<(usize, GroupSettings)>,
 }
 
@@ -129,9 +129,9 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
         if let Some(cpus) = settings.cpus {
             self.groups.list[group].cpus = Some(cpus);
-            for task in 0..self.groups.own_cpus.len() as TaskIx {
+            for task in 0..self.groups.affinity.len() as TaskIx {
                 if self.tasks[task].state != State::Dead && self.rq.policy.group(task) == group {
-                    self.restrict(task, self.groups.own_cpus[task as usize]);
+                    self.restrict(task, self.groups.affinity[task as usize]);
                     self.leave_forbidden_cpu(task);
                 }
             }
@@ -146,18 +146,18 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             None => name.and_then(named).map_or(0, |at| at + 1),
         };
         self.rq.policy.join(task, group);
-        let cpus = inherits.map_or(*self.tasks.allowed(task), |parent| self.groups.own_cpus[parent as usize]);
+        let cpus = inherits.map_or(*self.tasks.allowed(task), |parent| self.groups.affinity[parent as usize]);
         self.restrict(task, cpus);
     }
 
-    /// Allow a task the CPUs `own` as far as its group has these CPUs, otherwise all CPUs of its group
+    /// Allow a task the CPUs of its affinity as far as its group has these CPUs, otherwise all CPUs of its group
     /// (`cpuset_cpus_allowed()`, kernel/cgroup/cpuset.c, v6.12).
-    pub(crate) fn restrict(&mut self, task: TaskIx, own: CpuMask) {
-        let all = &mut self.groups.own_cpus;
+    pub(crate) fn restrict(&mut self, task: TaskIx, affinity: CpuMask) {
+        let all = &mut self.groups.affinity;
         all.resize(all.len().max(task as usize + 1), CpuMask::EMPTY);
-        all[task as usize] = own;
-        let cpus = self.groups.list[self.rq.policy.group(task)].cpus.unwrap_or(own);
-        let both = own.and(&cpus);
+        all[task as usize] = affinity;
+        let cpus = self.groups.list[self.rq.policy.group(task)].cpus.unwrap_or(affinity);
+        let both = affinity.and(&cpus);
         self.tasks[task].mask = self.tasks.mask(if both.is_empty() { &cpus } else { &both });
     }
 
@@ -267,17 +267,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// (`throttle_cfs_rq_work()`, kernel/sched/fair.c, v6.18).
     pub(crate) fn throttle_picked(&mut self, cpu: usize, task: TaskIx) -> bool {
         let group = self.rq.policy.group(task);
-        if self.world.kernel.throttling != Some(Throttling::Task)
-            || self.tasks[task].class.realtime().is_some()
-            || !self.groups.list[group].bandwidth.is_throttled(cpu)
-        {
-            return false;
-        }
         let current = self.cpus[cpu].current == task;
         let segment = if current { &self.cpus[cpu].segment } else { &self.tasks[task].segment };
-        if segment.left == 0 || !segment.account.is_user() {
+        let between_calls = segment.left == 0 && self.tasks[task].phase == Phase::Next;
+        let in_user = between_calls || (segment.left > 0 && segment.account.is_user());
+        if !in_user || !self.stops_at_return_to_user(cpu, task) {
             return false;
         }
+        self.cpus[cpu].need_resched = false;
         if current {
             self.put_off_current(cpu);
         }
@@ -288,14 +285,16 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         true
     }
 
-    /// Let a throttled CPU reschedule when its task begins to run in user space, so that [`Engine::throttle_picked`] stops the task.
-    pub(super) fn return_to_user(&mut self, cpu: usize) {
-        let cpu_state = &mut self.cpus[cpu];
-        if cpu_state.current != NOBODY && cpu_state.segment.account.is_user() {
-            let group = self.rq.policy.group(cpu_state.current);
-            let throttled = self.groups.list[group].bandwidth.is_throttled(cpu);
-            cpu_state.need_resched |= throttled && self.world.kernel.throttling == Some(Throttling::Task);
-        }
+    /// Whether the current task of a CPU returns to user space and must stop there, so that the CPU has to reschedule
+    /// (`task_throttle_setup_work()`, kernel/sched/fair.c, v6.18). The main task opens the gate without interruption.
+    pub(crate) fn stops_at_return_to_user(&mut self, cpu: usize, task: TaskIx) -> bool {
+        let group = self.rq.policy.group(task);
+        let stops = self.groups.list[group].bandwidth.is_throttled(cpu)
+            && self.world.kernel.throttling == Some(Throttling::Task)
+            && self.tasks[task].class.realtime().is_none()
+            && !self.gate.is_opened_by(task);
+        self.cpus[cpu].need_resched |= stops;
+        stops
     }
 
     /// Let the tasks of a group run again on a CPU; `by` is the CPU that interrupts an idle CPU (`unthrottle_cfs_rq()`,

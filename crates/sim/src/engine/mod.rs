@@ -132,9 +132,6 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         let cpu_state = &self.cpus[cpu];
         if cpu_state.current != NOBODY && cpu_state.segment.left == 0 && cpu_state.clock <= self.time.now {
             self.progress(cpu);
-            if P::GROUPS {
-                self.return_to_user(cpu);
-            }
         }
         // Fast path: one test rules out timers, IPIs and ticks. Idle CPUs, whose tick is in the past, take the slow path.
         let cpu_state = &self.cpus[cpu];

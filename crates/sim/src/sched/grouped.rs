@@ -7,7 +7,7 @@
 //!                      └─ entity of group 2 ── …
 //! ```
 //! Both levels use the same policy. Group 0 contains the tasks that are in no control group; under autogroup the group has an
-//! entity too, otherwise its tasks are in the root queue. The entities of the groups have indices below those of all tasks.
+//! entity too, otherwise its tasks are in the root queue. The entities of the groups have indices below the indices of all tasks.
 //!
 //! Limits: a slice does not depend on the group's share (CFS) nor on the tasks' own slices (EEVDF): each level computes its slices on
 //! its own. Weights of entities are whole numbers, of which 1024 are nice 0.

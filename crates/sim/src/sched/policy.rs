@@ -189,7 +189,7 @@ pub trait Policy: Sized {
         0
     }
 
-    /// Make the queues of `groups` control groups on a CPU, and their entities, which come before those of all tasks. `autogroup`:
+    /// Make the queues of `groups` control groups on a CPU, and their entities, whose indices are below the indices of all tasks. `autogroup`:
     /// group 0 has entities too.
     fn make_groups(
         &mut self,

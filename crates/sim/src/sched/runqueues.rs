@@ -83,7 +83,7 @@ impl<P: Policy> Runqueues<P> {
     }
 
     /// Make `number` control groups, the group of the other tasks included, which under autogroup has a share of its own. Return the
-    /// number of their entities, whose indices come before those of all tasks.
+    /// number of their entities, whose indices are below the indices of all tasks.
     pub fn make_groups(&mut self, number: usize, autogroup: bool, ratelimit: bool, tick_ns: Ns) -> usize {
         let cpus = self.loads.len();
         for cpu in 0..cpus {

@@ -173,6 +173,9 @@ impl<'c, P: KernelPolicy, O: Observer> Engine<'c, P, O> {
         loop {
             match self.tasks[task].phase {
                 Phase::Next => {
+                    if P::GROUPS && self.stops_at_return_to_user(cpu, task) {
+                        return Next::Runs;
+                    }
                     if self.tasks[task].carry > MOST_CARRY {
                         self.install(cpu, task, Account::User, 0);
                         return Next::Runs;

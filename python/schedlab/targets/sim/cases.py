@@ -85,8 +85,8 @@ def _row_program(row: Row, machine: Model) -> RowProgram:
             raise ProgramError(f"{machine.name} has no CPU {cpu}", where=row.label, todo=todo)
         chosen = program(equivalent.use, equivalent.parameters, machine.cpus)
         return RowProgram(tool, chosen, {}, True, parameters)
-    known = {*equivalent.metrics, *(spec.name for spec in row.metrics if spec not in tool.metrics)}
-    missing = [name for name in row.judged if name not in known]
+    names = {*equivalent.metrics, *(spec.name for spec in row.metrics if spec not in tool.metrics)}
+    missing = [name for name in row.judged if name not in names]
     if missing:
         raise ProgramError(
             f"the native program {equivalent.use!r} has no counterpart of {row.use!r}'s metric {missing[0]!r}",
