@@ -14,7 +14,7 @@ use crate::sched::{NOBODY, Rank, TaskIx};
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     /// Rank of the earliest deadline among the tasks of a CPU (`dl_rq->earliest_dl.curr`); `None` without deadline tasks.
     fn earliest_dl(&self, cpu: usize) -> Option<Rank> {
-        self.highest_priority(cpu).flatten().filter(|rank| rank.is_deadline())
+        self.highest_priority(cpu).filter(|rank| rank.is_deadline())
     }
 
     /// Return another CPU for a task that CPU `from` has or gets: the nearest CPU without deadline tasks, preferably `here`, or, if
@@ -31,7 +31,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return Some(cpu);
         }
         let latest = others().min_by_key(|cpu| self.earliest_dl(*cpu))?;
-        (self.earliest_dl(latest) < self.rank(task)).then_some(latest)
+        (self.earliest_dl(latest) < Some(self.rank(task))).then_some(latest)
     }
 
     /// Select a CPU for a deadline task that `here` wakes: its previous CPU, unless a deadline task that it cannot preempt runs
@@ -49,12 +49,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
 
     /// After a deadline task has left `cpu`: take the waiting tasks with earlier deadlines than the tasks of `cpu`
     /// (`pull_dl_task()`, kernel/sched/deadline.c, v4.5 to v6.12).
-    pub(super) fn pull_dl_task(&mut self, cpu: usize) {
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn pull_dl_task(&mut self, cpu: usize) {
         for other in (0..self.cpus.len()).filter(|other| *other != cpu) {
             let current = self.cpus[other].current;
             let Some((rank, task)) = self.cpus[other].realtime.first() else { continue };
             // A task that is about to preempt its CPU's current task stays.
-            let waits = current != NOBODY && self.rank(current) >= Some(rank);
+            let waits = current != NOBODY && self.rank(current) >= rank;
             if rank.is_deadline()
                 && waits
                 && Some(rank) > self.earliest_dl(cpu)

@@ -13,21 +13,21 @@ use crate::observe::Observer;
 use crate::sched::{Enqueue, NOBODY, Rank, TaskIx};
 
 impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
-    /// Rank of a real-time or deadline task, `None` for an ordinary task.
+    /// Rank of a task.
     #[inline]
-    pub(crate) fn rank(&self, task: TaskIx) -> Option<Rank> {
+    pub(crate) fn rank(&self, task: TaskIx) -> Rank {
         let class = self.tasks[task].class;
         if class.is_deadline() {
-            return Some(Rank::of_deadline(self.deadlines.entities[&task].deadline));
+            return Rank::of_deadline(self.deadlines.entities[&task].deadline);
         }
-        class.realtime().map(Rank::of_priority)
+        class.realtime().map_or(Rank::ORDINARY, Rank::of_priority)
     }
 
-    /// Rank of a CPU: `None` if the CPU is idle, `Some(None)` if the CPU has ordinary tasks only.
-    pub(super) fn highest_priority(&self, cpu: usize) -> Option<Option<Rank>> {
+    /// Highest rank of the tasks of a CPU; `None` if the CPU is idle.
+    pub(super) fn highest_priority(&self, cpu: usize) -> Option<Rank> {
         let (current, waiting) = (self.cpus[cpu].current, self.cpus[cpu].realtime.highest());
         if current == NOBODY {
-            return waiting.map(Some);
+            return (waiting > Rank::ORDINARY).then_some(waiting);
         }
         Some(self.rank(current).max(waiting))
     }
@@ -98,30 +98,19 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.note_move(task, from, to);
     }
 
-    /// Pull tasks of the real-time and deadline classes to a CPU whose current task of these classes has left (`balance_dl()` and
-    /// `balance_rt()`, kernel/sched, v5.10 to v6.12).
-    #[cold]
-    #[inline(never)]
-    pub(crate) fn pull_after(&mut self, cpu: usize, left: TaskIx) {
-        if self.tasks[left].class.is_deadline() {
-            self.pull_dl_task(cpu);
-        }
-        if self.cpus[cpu].realtime.highest() < self.rank(left) {
-            self.pull_rt_task(cpu);
-        }
-    }
-
     /// After a real-time task has left `cpu`: ask a CPU with a waiting real-time task above the remaining priority to push the
     /// task (`pull_rt_task()` and `tell_cpu_to_push()`, kernel/sched/rt.c, v4.6 to v6.12: RT_PUSH_IPI). The interrupt's
     /// handler pushes.
     #[cold]
     #[inline(never)]
-    fn pull_rt_task(&mut self, cpu: usize) {
+    pub(crate) fn pull_rt_task(&mut self, cpu: usize) {
         let own = self.highest_priority(cpu);
-        let overloaded =
-            (0..self.cpus.len()).filter(|other| *other != cpu && self.cpus[*other].current != NOBODY).find(
-                |other| self.cpus[*other].realtime.highest().is_some_and(|waiting| own < Some(Some(waiting))),
-            );
+        let waits_longer = |other: usize| {
+            let waiting = self.cpus[other].realtime.highest();
+            waiting > Rank::ORDINARY && own < Some(waiting)
+        };
+        let overloaded = (0..self.cpus.len())
+            .find(|other| *other != cpu && self.cpus[*other].current != NOBODY && waits_longer(*other));
         if let Some(other) = overloaded {
             self.send_ipi(cpu, other);
         }

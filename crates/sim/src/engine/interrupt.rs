@@ -215,7 +215,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             return;
         }
         self.tasks[current].slice_left = self.rr_slice();
-        if self.cpus[cpu].realtime.highest() == Some(Rank::of_priority(priority)) {
+        if self.cpus[cpu].realtime.highest() == Rank::of_priority(priority) {
             self.cpus[cpu].turn_over = true;
             self.cpus[cpu].need_resched = true;
         }
@@ -236,7 +236,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             }
         } else {
             self.cpus[cpu].need_resched = true;
-            if P::MOVES_REALTIME && self.cpus[cpu].realtime.highest().is_some() {
+            if P::MOVES_REALTIME && self.cpus[cpu].realtime.highest() > Rank::ORDINARY {
                 self.push_rt_tasks(cpu);
             }
         }

@@ -4,7 +4,7 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Enqueue, NOBODY, TaskIx};
+use crate::sched::{Enqueue, NOBODY, Rank, TaskIx};
 use crate::tasks::{Class, State};
 use crate::time::Ns;
 
@@ -128,10 +128,14 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         let task_data = &mut self.tasks[task];
         task_data.cpu = cpu as u16;
         task_data.state = State::Waiting;
-        if task_data.class.realtime().is_none() {
-            self.rq.enqueue(cpu, task, how, self.time.now);
-        } else if !self.enqueue_task_rt(cpu, task, how) {
-            return;
+        match task_data.class.realtime().map(Rank::of_priority) {
+            None => self.rq.enqueue(cpu, task, how, self.time.now),
+            Some(_) if task_data.class.is_deadline() => {
+                if !self.enqueue_task_dl(cpu, task, how) {
+                    return;
+                }
+            }
+            Some(rank) => self.cpus[cpu].realtime.insert(rank, task, false),
         }
         if P::GROUPS && self.is_kept_off(cpu, task) {
             self.rq.update_load(cpu);
@@ -141,19 +145,6 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         if P::GROUPS {
             self.check_enqueue_throttle(cpu, task);
         }
-    }
-
-    /// Put a real-time or deadline task on a CPU's queue. Return `false` if the task is throttled.
-    #[inline(never)]
-    fn enqueue_task_rt(&mut self, cpu: usize, task: TaskIx, how: Enqueue) -> bool {
-        if self.tasks[task].class.is_deadline() && !self.enqueue_task_dl(cpu, task, how) {
-            self.tasks[task].state = State::Throttled;
-            return false;
-        }
-        if let Some(rank) = self.rank(task) {
-            self.cpus[cpu].realtime.insert(rank, task, false);
-        }
-        true
     }
 
     /// Let a task that `cpu` has put on the queue of `target` preempt the current task of `target`, if the policy
@@ -208,8 +199,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn should_preempt(&mut self, cpu: usize, current: TaskIx, task: TaskIx) -> bool {
         let (running, woken) = (self.tasks[current].class, self.tasks[task].class);
         match (running.realtime(), woken.realtime()) {
-            (_, Some(_)) if self.tasks[task].state == State::Throttled => false,
-            (Some(_), Some(_)) => self.rank(task) > self.rank(current),
+            (_, Some(_)) if woken.is_deadline() => self.check_preempt_curr_dl(current, task),
+            (Some(running), Some(woken)) => woken > running,
             (Some(_), None) => false,
             (None, Some(_)) => true,
             (None, None) if running == Class::Idle && woken != Class::Idle => true,
@@ -288,8 +279,15 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.records.counters.voluntary += 1;
         self.rq.sub_nr_running(cpu);
         self.cpus[cpu].current = NOBODY;
-        if P::MOVES_REALTIME && priority.is_some() {
-            self.pull_after(cpu, task);
+        if P::MOVES_REALTIME
+            && let Some(rank) = priority.map(Rank::of_priority)
+        {
+            if self.tasks[task].class.is_deadline() {
+                self.pull_dl_task(cpu);
+            }
+            if self.cpus[cpu].realtime.highest() < rank {
+                self.pull_rt_task(cpu);
+            }
         }
     }
 

@@ -8,7 +8,11 @@ use crate::time::Ns;
 pub struct Rank(u64);
 
 impl Rank {
+    /// Rank of an ordinary task, below every other.
+    pub const ORDINARY: Self = Self(0);
+
     /// Rank of a real-time task.
+    #[inline]
     pub fn of_priority(priority: u8) -> Self {
         Self(priority.into())
     }
@@ -38,10 +42,10 @@ impl Realtime {
         self.waiting.insert(place, (rank, task));
     }
 
-    /// Highest rank of a waiting task.
+    /// Highest rank of a waiting task, [`Rank::ORDINARY`] if no task waits.
     #[inline]
-    pub fn highest(&self) -> Option<Rank> {
-        self.waiting.first().map(|waiting| waiting.0)
+    pub fn highest(&self) -> Rank {
+        self.waiting.first().map_or(Rank::ORDINARY, |waiting| waiting.0)
     }
 
     /// The first task, and its rank.

@@ -51,7 +51,7 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
             Some(task) => self.switch_to(cpu, previous, task, began),
             None => self.go_idle(cpu),
         }
-        if P::MOVES_REALTIME && self.cpus[cpu].realtime.highest().is_some() {
+        if P::MOVES_REALTIME && self.cpus[cpu].realtime.highest() > Rank::ORDINARY {
             self.push_rt_tasks(cpu);
         }
     }
@@ -63,7 +63,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     fn pick_next_task(&mut self, cpu: usize, previous: TaskIx) -> Option<TaskIx> {
         let previous = (previous != NOBODY).then_some(previous);
         let realtime = previous.is_some_and(|task| self.tasks[task].class.realtime().is_some());
-        if let Some(highest) = self.cpus[cpu].realtime.highest() {
+        let highest = self.cpus[cpu].realtime.highest();
+        if highest > Rank::ORDINARY {
             return self.pick_next_task_rt(cpu, previous, highest);
         }
         if realtime {
@@ -77,8 +78,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
     #[cold]
     #[inline(never)]
     fn pick_next_task_rt(&mut self, cpu: usize, previous: Option<TaskIx>, highest: Rank) -> Option<TaskIx> {
-        let rank = previous.and_then(|task| self.rank(task));
-        if let Some((task, rank)) = previous.zip(rank) {
+        let ranked = previous.map(|task| (task, self.rank(task)));
+        if let Some((task, rank)) = ranked.filter(|ranked| ranked.1 > Rank::ORDINARY) {
             // A task of equal priority runs only if the current task has used up its slice or has yielded.
             let turn_over = std::mem::take(&mut self.cpus[cpu].turn_over);
             if rank > highest || (rank == highest && !turn_over) {

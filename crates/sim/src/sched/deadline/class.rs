@@ -5,7 +5,7 @@ use crate::balance::KernelPolicy;
 use crate::engine::Engine;
 use crate::ledger::Account;
 use crate::observe::Observer;
-use crate::sched::{Enqueue, NOBODY, TaskIx};
+use crate::sched::{Enqueue, NOBODY, Rank, TaskIx};
 use crate::tasks::State;
 use crate::time::Ns;
 
@@ -30,9 +30,31 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         self.world.kernel.deadline.is_some_and(|rules| rules.revised_wakeup)
     }
 
-    /// Prepare a deadline task for the queue of a CPU. Return `false` if the task waits for its replenishment instead
+    /// Put a deadline task on the queue of a CPU. Return `false` if the task waits for its replenishment instead
     /// (`enqueue_task_dl()`, kernel/sched/deadline.c, v4.5 to v6.12).
+    #[cold]
+    #[inline(never)]
     pub(crate) fn enqueue_task_dl(&mut self, cpu: usize, task: TaskIx, how: Enqueue) -> bool {
+        if !self.enqueue_dl_entity(cpu, task, how) {
+            self.tasks[task].state = State::Throttled;
+            return false;
+        }
+        let rank = Rank::of_deadline(self.deadlines.entity(task).deadline);
+        self.cpus[cpu].realtime.insert(rank, task, false);
+        true
+    }
+
+    /// Whether a deadline task that has just been woken preempts the current task (`wakeup_preempt_dl()`, kernel/sched/deadline.c,
+    /// v6.12; `check_preempt_curr_dl()` before).
+    #[cold]
+    #[inline(never)]
+    pub(crate) fn check_preempt_curr_dl(&self, current: TaskIx, woken: TaskIx) -> bool {
+        self.tasks[woken].state != State::Throttled && self.rank(woken) > self.rank(current)
+    }
+
+    /// Begin or continue a period of a task that becomes runnable. Return whether the task has a budget (`enqueue_dl_entity()`,
+    /// kernel/sched/deadline.c, v4.5 to v6.12).
+    fn enqueue_dl_entity(&mut self, cpu: usize, task: TaskIx, how: Enqueue) -> bool {
         let (now, revised) = (self.cpus[cpu].clock, self.revised_rules());
         let entity = self.deadlines.entity(task);
         match how {
@@ -144,7 +166,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         task_data.state = State::Throttled;
         task_data.involuntary += 1;
         task_data.preempted = true;
-        self.pull_after(cpu, task);
+        self.pull_dl_task(cpu);
+        self.pull_rt_task(cpu);
         NOBODY
     }
 }

@@ -7,7 +7,7 @@ fn higher_priorities_run_first_and_equal_priorities_take_turns() {
         queue.insert(Rank::of_priority(priority), task, false);
     }
     queue.insert(Rank::of_priority(5), 4, true);
-    assert_eq!(queue.highest(), Some(Rank::of_priority(9)));
+    assert_eq!(queue.highest(), Rank::of_priority(9));
     assert_eq!(std::iter::from_fn(|| queue.pop()).collect::<Vec<_>>(), [2, 4, 1, 3]);
 }
 
