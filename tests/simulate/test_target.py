@@ -243,7 +243,7 @@ def missing_requirements(changed: dict[str, str], spec: str = "sim:laptop-4") ->
         ('cpus = "0-1"', 'sched_ext = "scx_rusty"', ["'eevdf'", "sched_ext", "runs no BPF programs"]),
         ('cpus = "0-1"', 'environment = { A = "b" }', ["'eevdf'", "environment"]),
         ('cpus = "0-1"', 'uclamp_min = "20%"', ["'eevdf'", "no model of CPU capacity and frequency"]),
-        ('cpus = "0-1"', 'timer_slack = "1us"', ["'eevdf'", "simulated timers are exact"]),
+        ('cpus = "0-1"', 'timer_slack = "1us"', ["'eevdf'", "simulated tasks keep the default slack of their kernel"]),
         ('cpus = "0-1"', 'mempolicy = "local"', ["'eevdf'", "mempolicy"]),
         ('slice = "3ms"\ncpus = "0-1"', 'policy = "deadline"\nruntime = "4ms"\nperiod = "5ms"', ["'eevdf'", "EBUSY"]),
         ('use = "hackbench-rt-tests"\ngroups = 1\nloops = 5', 'use = "perfstat"\nrun = "true"', ["perfstat", "wakeup"]),

@@ -110,7 +110,7 @@ ATTRIBUTES = ("policy", "priority", "nice", "slice", "runtime", "deadline", "per
 UNMODELLED = {
     "uclamp_min": "the simulator has no model of CPU capacity and frequency",
     "uclamp_max": "the simulator has no model of CPU capacity and frequency",
-    "timer_slack": "simulated timers are exact",
+    "timer_slack": "simulated tasks keep the default slack of their kernel",
     "mempolicy": "the pages of simulated tasks are where the workload's model puts them",
 }
 """Keys of a variant that no simulated machine has, each with the reason."""
