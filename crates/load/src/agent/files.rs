@@ -108,15 +108,22 @@ fn write_line(path: &Path, text: &str) -> io::Result<()> {
     OpenOptions::new().write(true).open(path)?.write_all(format!("{text}\n").as_bytes())
 }
 
-/// The path of each program that this machine has: in `PATH`, or the last match of one of its patterns.
+/// The path of each program that this machine has: in `PATH`, or the match of one of its patterns with the newest version.
 pub fn find(programs: &BTreeMap<String, Vec<String>>) -> Json {
     let place = |name: &str, patterns: &[String]| {
         in_path(name).or_else(|| {
-            patterns.iter().find_map(|pattern| matches(pattern).pop().filter(|path| path.exists()))
+            let existing = |pattern: &String| matches(pattern).into_iter().filter(|path| path.exists());
+            patterns.iter().find_map(|pattern| existing(pattern).max_by_key(|path| version(path)))
         })
     };
     let paths = programs.iter().filter_map(|(name, patterns)| Some((name.clone(), place(name, patterns)?)));
     json!({ "paths": paths.collect::<BTreeMap<_, _>>() })
+}
+
+/// The numbers in a path: version 15 is newer than version 9.6.
+fn version(path: &Path) -> Vec<u64> {
+    let text = path.to_string_lossy();
+    text.split(|letter: char| !letter.is_ascii_digit()).filter_map(|digits| digits.parse().ok()).collect()
 }
 
 /// Existing paths that match a pattern, in order; a path without `*` matches itself.

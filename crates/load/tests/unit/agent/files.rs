@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Tunables, emulate, fits, put_back, set, shows};
+use super::{Tunables, emulate, find, fits, put_back, set, shows};
 use crate::agent::protocol::{Form, Setting, Value};
 
 fn value(write: &str, shown: &[&str]) -> Value {
@@ -90,4 +90,17 @@ fn a_word_shows_its_value_and_no_part_of_a_word_does() {
     assert!(shows("A PLACE_LAG B", Form::Word, &lag));
     assert!(!shows("A NO_PLACE_LAG B", Form::Word, &lag));
     assert!(shows(" 5 \n", Form::Whole, &value("5", &["5"])));
+}
+
+#[test]
+fn the_newest_version_of_a_program_is_found() {
+    let folder = std::env::temp_dir().join(format!("schedlab-find-{}", std::process::id()));
+    for version in ["9.6", "15", "8"] {
+        std::fs::create_dir_all(folder.join(version)).unwrap();
+        std::fs::write(folder.join(version).join("no-such-tool"), "").unwrap();
+    }
+    let pattern = folder.join("*/no-such-tool").display().to_string();
+    let found = find(&[("no-such-tool".to_owned(), vec![pattern])].into());
+    assert_eq!(found["paths"]["no-such-tool"], folder.join("15/no-such-tool").display().to_string());
+    std::fs::remove_dir_all(&folder).unwrap();
 }
