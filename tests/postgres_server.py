@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from urllib.parse import quote
 
 import pytest
 
-from schedlab.workloads.pgbench.postgres import POSTGRES, SETPRIV, as_owner, program
+from schedlab.tunables.journal.local import LocalAgent
+from schedlab.workloads.pgbench.postgres import POSTGRES, SETPRIV, Cluster
+from schedlab.workloads.preparation import place_of
 from schedlab.workloads.tools import find
 
 OWNER = "owner"
@@ -67,7 +69,10 @@ def skip_unless_installed() -> None:
 def server(*settings: str) -> Iterator[Server]:
     """Run a server with these settings (``NAME=VALUE``); delete its data at the end."""
     folder = Path(tempfile.mkdtemp(prefix="schedlab-pg-"))
-    data, owner = folder / "data", as_owner()
+    data = folder / "data"
+    with closing(LocalAgent()) as agent:
+        cluster = Cluster(1, place_of(agent))
+        owner, initdb, postgres = cluster.as_owner(), cluster.program("initdb"), cluster.program("postgres")
     try:
         data.mkdir(mode=0o700)
         folder.chmod(0o711)
@@ -75,13 +80,13 @@ def server(*settings: str) -> Iterator[Server]:
             uid, gid = (int(word.partition("=")[2]) for word in owner[1:3])
             for path in (folder, data):
                 os.chown(path, uid, gid)
-        initdb = [*owner, program("initdb"), "--auth=trust", f"--username={OWNER}", "--no-sync", "--encoding=UTF8",
+        make = [*owner, initdb, "--auth=trust", f"--username={OWNER}", "--no-sync", "--encoding=UTF8",
                   "--locale=C", f"--pgdata={data}"]  # fmt: skip
-        subprocess.run(initdb, check=True, capture_output=True, cwd="/")
+        subprocess.run(make, check=True, capture_output=True, cwd="/")
         base = ("listen_addresses=", f"unix_socket_directories={folder}", "dynamic_shared_memory_type=mmap")
         options = [word for setting in (*base, *settings) for word in ("-c", setting)]
         with (folder / "log").open("wb") as log:
-            argv = [*owner, program("postgres"), "-D", str(data), *options]
+            argv = [*owner, postgres, "-D", str(data), *options]
             process = subprocess.Popen(argv, stdout=log, stderr=log, cwd="/")
         try:
             running = Server(folder)

@@ -3,20 +3,23 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 
 from schedlab.cli import quiet_doctor
 from schedlab.cli.answering import AnswerFormat
-from schedlab.cli.doctor import doctor, missing_requirements
+from schedlab.cli.doctor import doctor
+from schedlab.cli.examination import workload_checks
 from schedlab.errors import SchedlabError
 from schedlab.execution.noise import stored
 from schedlab.findings.quiet import gain_ns
 from schedlab.observe.quiet import Finding
 from schedlab.targets.vm import host_files, initramfs, qemu
+from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.kernbench import build as kernel_build
-from schedlab.workloads.registry import adapter
+from tests.workloads.conftest import require
 
 NOISE = Path(__file__).parents[1] / "report" / "noise.json"
 """A recorded measurement of the CPUs 0 and 1."""
@@ -24,12 +27,18 @@ NOISE = Path(__file__).parents[1] / "report" / "noise.json"
 
 def test_missing_kernel_source_names_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr(kernel_build, "TARBALLS", f"{tmp_path}/*")
-    (output,) = missing_requirements(adapter("kernbench"))
-    assert "apt-get install linux-source" in output
+    require("kernbench")
+    assert any("apt-get install linux-source" in reason for reason in reasons()["kernbench"])
 
 
 def test_a_required_parameter_is_not_a_missing_requirement() -> None:
-    assert missing_requirements(adapter("command")) == []
+    assert reasons()["command"] == []
+
+
+def reasons() -> dict[str, list[str]]:
+    """Return why the workloads cannot run on this machine, apart from missing programs."""
+    with closing(LocalAgent()) as agent:
+        return {row.name: row.reasons for row in workload_checks(agent)[0]}
 
 
 def test_doctor_reports_whether_the_kernel_supports_sched_ext(capsys: pytest.CaptureFixture[str]) -> None:

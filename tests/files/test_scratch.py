@@ -27,7 +27,7 @@ class Notes:
 
 
 def test_a_folder_is_private_and_removed_at_the_exit(tmp_path: Path) -> None:
-    with scratch.folder(scratch.NoRegister(), tmp_path) as folder:
+    with scratch.folder(Notes(), tmp_path) as folder:
         assert folder.name.startswith(scratch.PREFIX)
         assert folder.stat().st_mode & 0o777 == 0o700
         (folder / "file").touch()

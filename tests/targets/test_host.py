@@ -28,7 +28,7 @@ from schedlab.targets.host import Host, target
 from schedlab.targets.trial import Launched, launch
 from schedlab.tunables import Journal, pending
 from schedlab.tunables.journal.local import LocalAgent
-from schedlab.workloads.base import Command, Server
+from schedlab.workloads.base import Command, Preparation, Server, Step
 from schedlab.workloads.command.adapter import CommandLine
 from schedlab.workloads.tools import SCHEDLOAD, find
 from tests.conftest import begin
@@ -271,13 +271,16 @@ def test_a_step_of_the_wall_clock_changes_no_duration(measure, monkeypatch) -> N
     assert 0.01 <= done.elapsed < 1000
 
 
-def test_the_journal_names_the_scratch_folder_of_a_run(tmp_path: Path, monkeypatch) -> None:
-    """The next start removes the folder after a kill."""
+def test_the_journal_names_the_folders_of_a_run(tmp_path: Path, monkeypatch) -> None:
+    """The next start removes the folders after a kill."""
     monkeypatch.setattr(Journal, "begin_alone", lambda journal: [])
     run_plan = plan(parse(text(), "f"), 1)
     with Host(journal_dir=tmp_path).session(run_plan, 1) as session:
         (journal,) = pending(tmp_path)
-        assert [resource.name for resource in journal.made] == [str(session._place.scratch)]
+        folders = session._ready.place
+        assert [resource.name for resource in journal.made] == [str(folders.scratch), str(folders.disk)]
+        assert folders.scratch.is_dir()
+    assert not folders.scratch.exists()
     assert pending(tmp_path) == []
 
 
@@ -406,12 +409,13 @@ def test_the_callback_runs_about_once_a_second_during_a_command(tmp_path: Path) 
 
 
 def test_a_preparation_that_fails_is_a_failed_trial(measure, monkeypatch) -> None:
-    def fail(self: CommandLine, parameters: object, place: object) -> None:
-        raise TrialFailure("the tree is gone")
-
-    monkeypatch.setattr(CommandLine, "before_trial", fail)
+    gone = Step("make clean", Command(("sh", "-c", "echo the tree is gone >&2; exit 3")))
+    monkeypatch.setattr(
+        CommandLine, "preparation", lambda self, parameters, place: Preparation("tree", before_trial=[gone])
+    )
     done = measure(text())
-    assert (done.state, done.reason) == ("failed", "not started: the tree is gone")
+    assert done.state == "failed"
+    assert done.reason == "not started: make clean ended with status 3: the tree is gone"
 
 
 def test_a_command_that_never_stops_printing_is_ended_before_it_fills_the_memory(measure) -> None:

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
 
 from schedlab.experiment.model import Variant
-from schedlab.files.scratch import root
 from schedlab.results.metrics import Metric
-from schedlab.targets.trial import interpret, launch
-from schedlab.workloads.base import Output, Place
+from schedlab.targets.trial import PreparedRow, interpret, launch
+from schedlab.tunables.journal.local import LocalAgent
+from schedlab.workloads.base import AnyAdapter, Output, Parameters, Place
+from schedlab.workloads.preparation import prepared
 from schedlab.workloads.registry import adapter
 from schedlab.workloads.tools import install_line, missing
 
@@ -34,30 +34,44 @@ def recorded(name: str) -> Output:
 
 def require(use: str) -> None:
     """Skip the test and name the tool if a tool of this adapter is missing."""
-    if absent := missing(adapter(use)):
+    if absent := missing(adapter(use).tools):
         pytest.skip(f"{use} needs {', '.join(tool.program for tool in absent)}: {install_line(absent)}")
 
 
 @pytest.fixture
-def place() -> Iterator[Place]:
-    """The cache of runs on this machine, which contains the unpacked kernel source, and a scratch folder."""
-    home = os.environ.get("XDG_CACHE_HOME") or str(Path.home() / ".cache")
-    with tempfile.TemporaryDirectory(prefix="schedlab-test-", dir=root()) as scratch:
-        yield Place(Path(home) / "schedlab", Path(scratch))
+def agent(tmp_path: Path) -> Iterator[LocalAgent]:
+    """The agent of a run on this machine."""
+    with closing(LocalAgent(tmp_path / "journals")) as agent:
+        agent.begin("test")
+        yield agent
+
+
+@contextmanager
+def ready(agent: LocalAgent, workload: AnyAdapter, parameters: Parameters) -> Iterator[Place]:
+    """Prepare a row and its first trial, as the host target does."""
+    with prepared(agent, {"row": PreparedRow(workload, parameters)}) as rows:
+        rows.command("row")
+        yield rows.place
 
 
 @pytest.fixture
-def measure(place: Place) -> Measure:
+def place(agent: LocalAgent) -> Iterator[Place]:
+    """The cache of runs on this machine, which contains the unpacked kernel source, and the folders of a run."""
+    with prepared(agent, {}) as rows:
+        yield rows.place
+
+
+@pytest.fixture
+def measure(agent: LocalAgent, place: Place) -> Measure:
     """Function that runs one trial of a workload and returns its metrics by name."""
 
     def run(use: str, **values: object) -> dict[str, Metric]:
         require(use)
         workload = adapter(use)
         parameters = workload.parameters.model_validate(values)
-        assert not workload.missing_requirements(parameters)
-        with workload.prepared(parameters, place):
-            workload.before_trial(parameters, place)
-            launched = launch(workload.trial_command(parameters, place), Variant(name="v"), 60)
+        assert not workload.missing_requirements(parameters, place)
+        with ready(agent, workload, parameters) as folders:
+            launched = launch(workload.trial_command(parameters, folders), Variant(name="v"), 60, agent=agent)
         state, metrics, reason = interpret(workload, parameters, launched, 60)
         assert state == "ok", f"{reason}\n{launched.stdout[-2000:]}\n{launched.stderr[-2000:]}"
         assert {metric.spec.name for metric in metrics} <= {spec.name for spec in workload.metrics}

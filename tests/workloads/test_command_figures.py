@@ -13,11 +13,13 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import plan, rows
 from schedlab.results.metrics import NotUnderstood
 from schedlab.store.writer import questions_of
+from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads import registry
 from schedlab.workloads.base import Output, Place
 from schedlab.workloads.command import figures
 from schedlab.workloads.command.adapter import CommandLine, CommandParameters, shell_words
 from schedlab.workloads.command.figures import Figure
+from tests.workloads.conftest import ready
 
 PLACE = Place(Path("/nowhere"), Path("/nowhere"))
 FILE = """
@@ -211,9 +213,11 @@ def around(folder: Path, setup: str = "true") -> CommandParameters:
 
 
 @pytest.mark.parametrize("interruption", [None, KeyboardInterrupt, RuntimeError])
-def test_cleanup_runs_after_everything(tmp_path: Path, interruption: type[BaseException] | None) -> None:
+def test_cleanup_runs_after_everything(
+    tmp_path: Path, agent: LocalAgent, interruption: type[BaseException] | None
+) -> None:
     def trials() -> None:
-        with CommandLine().prepared(around(tmp_path), PLACE):
+        with ready(agent, CommandLine(), around(tmp_path)):
             if interruption is not None:
                 raise interruption
 
@@ -225,20 +229,20 @@ def test_cleanup_runs_after_everything(tmp_path: Path, interruption: type[BaseEx
     assert (tmp_path / "log").read_text() == "setup\nend\n"
 
 
-def test_a_failed_setup_is_reported_and_cleaned_up(tmp_path: Path) -> None:
+def test_a_failed_setup_is_reported_and_cleaned_up(tmp_path: Path, agent: LocalAgent) -> None:
     with (
         pytest.raises(CannotRunHere, match="setup ended with status 3: no disk"),
-        CommandLine().prepared(around(tmp_path, "echo no disk; exit 3"), PLACE),
+        ready(agent, CommandLine(), around(tmp_path, "echo no disk; exit 3")),
     ):
         pytest.fail("the trials began")
     assert (tmp_path / "log").read_text() == "setup\nend\n"
 
 
-def test_a_setup_may_leave_a_server_behind(tmp_path: Path) -> None:
+def test_a_setup_may_leave_a_server_behind(tmp_path: Path, agent: LocalAgent) -> None:
     file = tmp_path / "pid"
     parameters = CommandParameters(
         run="true", setup=f"sleep 1000 & echo $! > {file}", cleanup=f"kill $(cat {file}); rm {file}"
     )
-    with CommandLine().prepared(parameters, PLACE):
+    with ready(agent, CommandLine(), parameters):
         assert file.exists()
     assert not file.exists()

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from schedlab.experiment.load import parse
@@ -16,7 +14,6 @@ from schedlab.workloads import registry
 from schedlab.workloads.base import Output, Place
 from schedlab.workloads.command.figures import Figure
 
-PLACE = Place(Path("/"), Path("/"), cpus=2)
 RUN = {"command": {"run": "true"}, "perfstat": {"run": "true"}}
 OTHERS = {"command": {}, "perfstat": {"LC_NUMERIC": "C"}}
 SLOW = {"pgbench", "kernbench"}
@@ -24,17 +21,17 @@ SLOW = {"pgbench", "kernbench"}
 
 
 @pytest.mark.parametrize("name", [name for name in registry.own_names() if name not in SLOW])
-def test_the_locale_of_a_trial(name: str) -> None:
+def test_the_locale_of_a_trial(name: str, place: Place) -> None:
     workload = registry.adapter(name)
     parameters = workload.parameters.model_validate(RUN.get(name, {}))
-    environment = workload.trial_command(parameters, PLACE).environment
+    environment = workload.trial_command(parameters, place).environment
     wanted = OTHERS.get(name, {"LC_ALL": "C"})
     assert {key: value for key, value in environment.items() if key.startswith("LC_")} == wanted
 
 
-def test_a_variant_may_set_another_locale() -> None:
+def test_a_variant_may_set_another_locale(place: Place) -> None:
     workload = registry.adapter("perf-sched-pipe")
-    command = workload.trial_command(workload.parameters(), PLACE)
+    command = workload.trial_command(workload.parameters(), place)
     assert under(command, Variant(name="base")).environment["LC_ALL"] == "C"
     french = Variant(name="french", environment={"LC_ALL": "fr_FR.UTF-8"})
     assert under(command, french).environment["LC_ALL"] == "fr_FR.UTF-8"

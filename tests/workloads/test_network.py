@@ -1,58 +1,49 @@
-"""The private network of a run is shared by its rows and disappears with the run."""
+"""The private network of a trial has a loopback interface that is up, and disappears with the trial."""
 
 from __future__ import annotations
 
-import subprocess
-from pathlib import Path
+import shlex
 
 import pytest
 
-from schedlab.workloads.loopback import inside, is_possible, network
+from schedlab.experiment.model import Variant
+from schedlab.targets.trial import launch
+from schedlab.tunables.journal.local import LocalAgent
+from schedlab.workloads.base import Command, Place
+from schedlab.workloads.loopback import is_possible, network
+from schedlab.workloads.machine import Machine
 
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.skipif(not is_possible(), reason=("this machine cannot make a network namespace")),
-]
-
-
-def network_seen(folder: Path) -> str:
-    """Return the network namespace of a command started in the folder's network."""
-    argv = [*inside(folder), "readlink", "/proc/self/ns/net"]
-    return subprocess.run(argv, capture_output=True, text=True, check=True).stdout
+pytestmark = pytest.mark.slow
 
 
-def test_commands_start_in_a_private_network_whose_loopback_is_up(tmp_path: Path) -> None:
-    with network(tmp_path):
-        assert network_seen(tmp_path) != network_seen(tmp_path / "elsewhere")
-        links = subprocess.run([*inside(tmp_path), "ip", "-o", "link"], capture_output=True, text=True, check=True)
-        assert "LOOPBACK,UP" in links.stdout
-        assert len(links.stdout.splitlines()) == 1
+@pytest.fixture(params=["this user", "an ordinary user"])
+def user(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch, place: Place) -> str:
+    """Make networks as this user, or as a user who needs a user namespace."""
+    if request.param != "this user":
+        monkeypatch.setattr(Machine, "is_root", False)
+    if not is_possible(place.machine):
+        pytest.skip("this machine cannot make a network namespace")
+    return str(request.param)
 
 
-def test_rows_of_a_run_share_one_network_until_the_first_leaves(tmp_path: Path) -> None:
-    with network(tmp_path):
-        first = network_seen(tmp_path)
-        with network(tmp_path):
-            assert network_seen(tmp_path) == first
-        assert network_seen(tmp_path) == first
-    assert inside(tmp_path) == ()
-    assert list(tmp_path.iterdir()) == []
+def test_commands_start_in_a_new_network_whose_loopback_is_up(user: str, place: Place, agent: LocalAgent) -> None:
+    networks = {launched(place, agent, "readlink /proc/self/ns/net") for _ in range(2)}
+    assert len(networks) == 2
+    assert launched(place, agent, "readlink /proc/self/ns/net", enter=False) not in networks
+    links = launched(place, agent, "ip -o link || /sbin/ip -o link")
+    assert "LOOPBACK,UP" in links
+    assert len(links.splitlines()) == 1
 
 
-def test_without_a_network_commands_start_unchanged(tmp_path: Path) -> None:
-    assert inside(tmp_path) == ()
+def launched(place: Place, agent: LocalAgent, script: str, *, enter: bool = True) -> str:
+    """Return the output of a script in a new network."""
+    made = network(place)
+    command = Command((*(made.enter if enter else ()), "sh", "-c", script), made.keeper)
+    done = launch(command, Variant(name="v"), 30, agent=agent)
+    assert done.status == 0, shlex.join(command.argv) + done.stderr
+    return done.stdout
 
 
-def test_an_unprivileged_user_gets_a_network_through_a_user_namespace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("schedlab.workloads.loopback.os.geteuid", lambda: 1000)
-    is_possible.cache_clear()
-    try:
-        if not is_possible():
-            pytest.skip("this kernel has no user namespaces for ordinary users")
-        with network(tmp_path):
-            assert any(word.startswith("--user=") for word in inside(tmp_path))
-            assert network_seen(tmp_path) != network_seen(tmp_path / "elsewhere")
-    finally:
-        is_possible.cache_clear()
+def test_without_networks_commands_start_unchanged(place: Place, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("schedlab.workloads.loopback.is_possible", lambda machine: False)
+    assert (network(place).keeper, network(place).enter) == ((), ())

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from pydantic import ValidationError
 
-from schedlab.workloads.base import Tool
+from schedlab.workloads.base import Place, Tool
 from schedlab.workloads.pgbench.adapter import Pgbench, PgbenchParameters
-from schedlab.workloads.pgbench.postgres import SCALE_BYTES, memory_bytes
+from schedlab.workloads.pgbench.postgres import SCALE_BYTES
 from schedlab.workloads.registry import adapter, names
 
 NEEDED = {"command": {"run": "true"}, "perfstat": {"run": "true"}}
@@ -15,9 +15,9 @@ NEEDED = {"command": {"run": "true"}, "perfstat": {"run": "true"}}
 
 def test_the_scale_comes_from_a_share_of_memory() -> None:
     parameters = PgbenchParameters.model_validate({"memory_share": "10%"})
-    assert parameters.units == int(0.1 * memory_bytes() / SCALE_BYTES)
-    assert PgbenchParameters(scale=7).units == 7
-    assert PgbenchParameters().units == PgbenchParameters.model_validate({"memory_share": "5%"}).units
+    assert parameters.units(200 * SCALE_BYTES) == 20
+    assert PgbenchParameters(scale=7).units(1) == 7
+    assert PgbenchParameters().units(200 * SCALE_BYTES) == 10
 
 
 @pytest.mark.parametrize(
@@ -28,8 +28,8 @@ def test_impossible_sizes_are_refused(values: dict[str, object]) -> None:
         PgbenchParameters.model_validate(values)
 
 
-def test_a_database_without_room_is_a_missing_requirement() -> None:
-    assert "free space" in Pgbench().missing_requirements(PgbenchParameters(scale=100_000))[0]
+def test_a_database_without_room_is_a_missing_requirement(place: Place) -> None:
+    assert "free space" in Pgbench().missing_requirements(PgbenchParameters(scale=100_000), place)[0]
 
 
 @pytest.mark.parametrize("name", names())

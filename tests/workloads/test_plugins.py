@@ -83,6 +83,11 @@ def test_its_parameters_are_checked_like_those_of_other_workloads(install: Insta
         ("bad = schedlab_bad:Bad", "x = 1", "AttributeError"),
         ("bad = schedlab_bad:Bad", "Bad = 3", "schedlab_bad:Bad is not a subclass of schedlab.workloads.base.Adapter"),
         ("bad = schedlab_bad:Dd", MODULE, "schedlab_bad:Dd has the name 'dd', and its entry point 'bad'"),
+        (
+            "dd = schedlab_bad:Dd",
+            MODULE.replace("    def parse", "    def before_trial(self):\n        pass\n\n    def parse"),
+            "define 'preparation'",
+        ),
         ("dd = schedlab_bad:Dd", MODULE.replace("    metrics =", "    other ="), "has no attribute 'metrics'"),
         ("dd = schedlab_bad:Dd", MODULE.replace('"higher")', '"up")'), "metrics of schedlab_bad:Dd is not a tuple"),
         ("dd = schedlab_bad:Dd", MODULE.replace("def parse", "def pares"), "Can't instantiate abstract class"),

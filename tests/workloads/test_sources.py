@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
+import os
+import subprocess
+import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from schedlab.errors import CannotRunHere
 from schedlab.files.cache import made_once
+from schedlab.tunables import recover
+from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.base import Place, Tool
 from schedlab.workloads.kernbench import build
 from schedlab.workloads.kernbench.adapter import Kernbench, KernbenchParameters
+from schedlab.workloads.machine import Machine
+from schedlab.workloads.preparation import carry_out, place_of
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line
+from tests.waiting import eventually
+from tests.workloads.conftest import ready
 
 
 def test_a_folder_is_created_once(tmp_path: Path) -> None:
@@ -38,9 +47,9 @@ def test_a_folder_that_failed_is_created_at_the_next_attempt(tmp_path: Path) -> 
     assert list(made_once(tmp_path / "b", lambda part: (part / "whole").touch()).iterdir()) == [tmp_path / "b/whole"]
 
 
-def test_a_tree_that_cannot_be_built_is_a_missing_requirement(tmp_path: Path) -> None:
+def test_a_tree_that_cannot_be_built_is_a_missing_requirement(tmp_path: Path, place: Place) -> None:
     def reasons() -> str:
-        return " ".join(Kernbench().missing_requirements(KernbenchParameters(tree=str(tmp_path))))
+        return " ".join(Kernbench().missing_requirements(KernbenchParameters(tree=str(tmp_path)), place))
 
     assert "not a kernel tree" in reasons()
     for name in ("Kconfig", "Makefile", ".config"):
@@ -50,49 +59,97 @@ def test_a_tree_that_cannot_be_built_is_a_missing_requirement(tmp_path: Path) ->
     assert reasons() == ""
 
 
-class Names:
-    """A register that keeps the names of folders."""
-
-    def __init__(self) -> None:
-        self.made_names: list[str] = []
-        self.gone_names: list[str] = []
-
-    def made(self, what: str, name: str) -> None:
-        self.made_names.append(name)
-
-    def gone(self, what: str, name: str) -> None:
-        self.gone_names.append(name)
+def tree_of(folder: Path, makefile: str) -> KernbenchParameters:
+    """Return the parameters of a tree with this Makefile."""
+    folder.mkdir()
+    (folder / "Kconfig").touch()
+    (folder / "Makefile").write_text(makefile)
+    return KernbenchParameters(tree=str(folder))
 
 
-def test_a_build_folder_in_the_cache_is_on_the_runs_register(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The cache outlives the run: after a kill, the next start removes the folder by its name."""
-    monkeypatch.setattr(build.shutil, "disk_usage", lambda path: shutil._ntuple_diskusage(1, 1, 0))
-    register = Names()
-    with build.Build("", "tinyconfig", Place(tmp_path / "cache", tmp_path, register))._folder() as folder:
-        assert folder.parent == tmp_path / "cache"
-        assert register.made_names == [str(folder)]
-        assert register.gone_names == []
-    assert register.gone_names == [str(folder)]
+def test_a_build_that_is_too_large_for_memory_is_on_the_disk(
+    tmp_path: Path, agent: LocalAgent, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Machine, "free_bytes", lambda machine, folder: 0)
+    parameters = tree_of(tmp_path / "tree", "tinyconfig prepare clean vmlinux:\n\t@mkdir -p $(O)\n\t@touch $(O)/$@\n")
+    assert (
+        "GiB in /dev/shm or /var/tmp, which have 0.0 GiB"
+        in Kernbench().missing_requirements(parameters, place_of(agent))[0]
+    )
+    with ready(agent, Kernbench(), parameters) as place:
+        (built,) = place.disk.iterdir()
+        assert {path.name for path in built.iterdir()} == {"tinyconfig", "prepare", "clean"}
+        assert list(place.scratch.iterdir()) == []
+    assert not place.disk.exists()
 
 
-def test_a_broken_tree_is_refused_with_the_error_of_make(tmp_path: Path) -> None:
-    tree = tmp_path / "tree"
-    tree.mkdir()
-    (tree / "Kconfig").touch()
-    (tree / "Makefile").write_text("tinyconfig:\n\t@echo this tree is broken >&2; exit 1\n")
-    (tmp_path / "scratch").mkdir()
-    place = Place(tmp_path / "cache", tmp_path / "scratch")
+def test_a_broken_tree_is_refused_with_the_error_of_make(tmp_path: Path, agent: LocalAgent) -> None:
+    parameters = tree_of(tmp_path / "tree", "tinyconfig:\n\t@echo this tree is broken >&2; exit 1\n")
     with (
-        pytest.raises(CannotRunHere, match="this tree is broken"),
-        Kernbench().prepared(KernbenchParameters(tree=str(tree)), place),
+        pytest.raises(CannotRunHere, match=r"(?s)make .*: make tinyconfig ended .*this tree is broken") as error,
+        ready(agent, Kernbench(), parameters),
     ):
         raise AssertionError
-    assert list(place.scratch.iterdir()) == []
+    assert "that this compiler can build" in error.value.todo
 
 
-def test_missing_kernel_source_is_reported_with_its_package(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+def test_missing_kernel_source_is_reported_with_its_package(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: Place
+) -> None:
     monkeypatch.setattr(build, "TARBALLS", f"{tmp_path}/*")
-    assert "apt-get install linux-source" in Kernbench().missing_requirements(KernbenchParameters())[0]
+    assert "apt-get install linux-source" in Kernbench().missing_requirements(KernbenchParameters(), place)[0]
+
+
+def test_the_newest_source_is_unpacked_once(tmp_path: Path, agent: LocalAgent, monkeypatch: pytest.MonkeyPatch) -> None:
+    for version in ("6.1", "6.12", "6.6"):
+        (tmp_path / "linux" / "kernel").mkdir(parents=True, exist_ok=True)
+        (tmp_path / "linux" / "Kconfig").write_text(version)
+        subprocess.run(["tar", "-C", tmp_path, "-cf", tmp_path / f"linux-source-{version}.tar.gz", "linux"], check=True)
+    monkeypatch.setattr(build, "TARBALLS", f"{tmp_path}/linux-source-*.tar.*")
+    place = replace(place_of(agent), cache=tmp_path / "cache")
+    archive, folder = build.source(place)
+    assert archive.name == "linux-source-6.12.tar.gz"
+    steps = list(build.unpacking(place))
+    carry_out(agent, steps)
+    assert (folder / "Kconfig").read_text() == "6.12"
+    assert list(build.unpacking(place)) == []
+    # Another command unpacked the tree at the same time.
+    carry_out(agent, steps)
+    assert [path.name for path in (tmp_path / "cache/kernel-source").iterdir()] == [folder.name]
+    assert (folder / "Kconfig").read_text() == "6.12"
+
+
+UNPACK = """
+import sys
+from dataclasses import replace
+from pathlib import Path
+from schedlab.tunables import Journal, System
+from schedlab.workloads.kernbench import build
+from schedlab.workloads.preparation import carry_out, place_of
+folder = Path(sys.argv[1])
+build.TARBALLS = f"{folder}/linux-source-*.tar.gz"
+with Journal.open(folder / "run" / "journal", "run", System()) as journal:
+    carry_out(journal.agent, build.unpacking(replace(place_of(journal.agent), cache=folder / "cache")))
+"""
+
+
+@pytest.mark.slow
+def test_a_run_that_is_killed_while_unpacking_leaves_no_part_of_the_tree(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "linux-source-6.1.tar.gz").touch()
+    (tmp_path / "tar").write_text(
+        f'#!/bin/sh\nfor last; do :; done; touch "${{last#*=}}/Kconfig" {tmp_path}/begun; sleep 1000\n'
+    )
+    (tmp_path / "tar").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:{os.environ['PATH']}")
+    parts = tmp_path / "cache" / "kernel-source"
+    with subprocess.Popen([sys.executable, "-c", UNPACK, str(tmp_path)]) as run:
+        eventually((tmp_path / "begun").exists, "tar did not begin")
+        assert len(list(parts.iterdir())) == 1
+        run.kill()
+    assert recover(tmp_path / "run" / "journal") == [], "the agent of the run removes everything"
+    assert list(parts.iterdir()) == []
 
 
 @pytest.mark.parametrize("target", ["../../etc/", "/etc/", "a b", "", "-k", "x/../y/"])

@@ -17,10 +17,13 @@ import pytest
 from schedlab.experiment.model import Variant
 from schedlab.targets.trial import launch
 from schedlab.tunables import Journal, System, pending, recover
+from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.base import Place
 from schedlab.workloads.command import task_groups
 from schedlab.workloads.command.adapter import CommandLine, CommandParameters
 from schedlab.workloads.launcher import remove_group
+from schedlab.workloads.machine import Machine
+from schedlab.workloads.preparation import carry_out, place_of
 from schedlab.workloads.tools import SCHEDLOAD, need
 from tests.tunables.conftest import kill
 from tests.tunables.fake_tree import build_fake_tree
@@ -34,14 +37,14 @@ from pathlib import Path
 from schedlab.experiment.model import Variant
 from schedlab.targets.trial import launch
 from schedlab.tunables import Journal, System
-from schedlab.workloads.base import Place
+from schedlab.targets.trial import PreparedRow
 from schedlab.workloads.command.adapter import CommandLine, CommandParameters
-scratch, journals, tree, run = sys.argv[1:]
+from schedlab.workloads.preparation import prepared
+journals, tree, run = sys.argv[1:]
 with Journal.open(Path(journals), "run", System(Path(tree))) as journal:
-    workload, place = CommandLine(), Place(Path(scratch), Path(scratch), journal)
-    parameters = CommandParameters(run=run)
-    with workload.prepared(parameters, place):
-        launch(workload.command(parameters, place), Variant(name="v"), 100)
+    row = PreparedRow(CommandLine(), CommandParameters(run=run))
+    with prepared(journal.agent, {"row": row}) as rows:
+        launch(row.adapter.command(row.parameters, rows.place), Variant(name="v"), 100, agent=journal.agent)
 """
 
 
@@ -60,6 +63,11 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "cpu" / "tasks").touch()
     monkeypatch.setattr(task_groups, "HIERARCHIES", ((tmp_path / "cpu", "tasks"),))
     return tmp_path / "cpu"
+
+
+@pytest.fixture
+def machine(agent: LocalAgent) -> Machine:
+    return Machine(agent)
 
 
 @pytest.fixture
@@ -88,30 +96,35 @@ def real_group() -> Iterator[Path]:
             remove_group(path)
 
 
-def test_the_groups_of_a_file_are_named_with_their_parents_first(root: Path, tmp_path: Path):
+def test_the_groups_of_a_file_are_named_with_their_parents_first(root: Path, tmp_path: Path, machine: Machine):
     file = rt_app(tmp_path, "/outer/inner")
-    assert task_groups.new_groups(["rt-app", str(file)]) == [root / "outer", root / "outer" / "inner"]
-    assert task_groups.new_groups(["sh", "-c", f"cd /; /usr/bin/rt-app '{file}'; true"])[-1] == root / "outer" / "inner"
+    assert task_groups.new_groups(["rt-app", str(file)], machine) == [root / "outer", root / "outer" / "inner"]
+    assert (
+        task_groups.new_groups(["sh", "-c", f"cd /; /usr/bin/rt-app '{file}'; true"], machine)[-1]
+        == root / "outer" / "inner"
+    )
 
 
-def test_an_existing_group_does_not_belong_to_the_command(root: Path, tmp_path: Path):
+def test_an_existing_group_does_not_belong_to_the_command(root: Path, tmp_path: Path, machine: Machine):
     (root / "outer").mkdir()
-    assert task_groups.new_groups(["rt-app", str(rt_app(tmp_path, "/outer/inner"))]) == [root / "outer" / "inner"]
+    assert task_groups.new_groups(["rt-app", str(rt_app(tmp_path, "/outer/inner"))], machine) == [
+        root / "outer" / "inner"
+    ]
 
 
-def test_a_program_of_schedload_names_its_groups(root: Path, tmp_path: Path):
+def test_a_program_of_schedload_names_its_groups(root: Path, tmp_path: Path, machine: Machine):
     body = [{"op": "loop", "body": [{"op": "set", "attributes": {"group": "/g"}}]}]
     (tmp_path / "program.json").write_text(json.dumps({"schema": 1, "groups": [{"name": "t", "body": body}]}))
-    assert task_groups.new_groups(["schedload", "run", str(tmp_path / "program.json")]) == [root / "g"]
+    assert task_groups.new_groups(["schedload", "run", str(tmp_path / "program.json")], machine) == [root / "g"]
 
 
-def test_other_programs_and_other_files_name_no_group(root: Path, tmp_path: Path):
+def test_other_programs_and_other_files_name_no_group(root: Path, tmp_path: Path, machine: Machine):
     file = rt_app(tmp_path, "/g")
     (tmp_path / "text").write_text("no JSON")
     (tmp_path / "up.json").write_text('{"attributes": {"group": "/a/../.."}}')
-    assert task_groups.new_groups(["cat", str(file)]) == []
-    assert task_groups.new_groups(["rt-app", str(tmp_path / "text"), str(tmp_path / "missing")]) == []
-    assert task_groups.new_groups(["schedload", "run", str(tmp_path / "up.json")]) == []
+    assert task_groups.new_groups(["cat", str(file)], machine) == []
+    assert task_groups.new_groups(["rt-app", str(tmp_path / "text"), str(tmp_path / "missing")], machine) == []
+    assert task_groups.new_groups(["schedload", "run", str(tmp_path / "up.json")], machine) == []
 
 
 def test_a_group_is_in_the_journal_before_the_trial_and_removed_by_the_next_start(
@@ -120,11 +133,11 @@ def test_a_group_is_in_the_journal_before_the_trial_and_removed_by_the_next_star
     parameters = CommandParameters(run=f"rt-app {rt_app(tmp_path, '/outer/inner')}")
     journals = tmp_path / "journals"
     journal = Journal.open(journals, "run", system)
-    with CommandLine().prepared(parameters, Place(tmp_path, tmp_path, journal)):
-        (root / "outer" / "inner").mkdir(parents=True)
-        kill(journal)
-        removed = [f"group {root / name} removed" for name in ("outer/inner", "outer")]
-        assert list(map(str, recover(journals))) == removed
+    carry_out(journal.agent, CommandLine().preparation(parameters, place_of(journal.agent)).steps)
+    (root / "outer" / "inner").mkdir(parents=True)
+    kill(journal)
+    removed = [f"group {root / name} removed" for name in ("outer/inner", "outer")]
+    assert list(map(str, recover(journals))) == removed
     assert not (root / "outer").exists()
     assert pending(journals) == []
 
@@ -154,12 +167,12 @@ def test_a_group_in_use_stays_and_is_reported(tmp_path: Path, system: System):
 
 @pytest.mark.root
 @pytest.mark.slow
-def test_a_trial_that_is_killed_leaves_no_group(tmp_path: Path):
+def test_a_trial_that_is_killed_leaves_no_group(tmp_path: Path, place: Place):
     require("command")
     with real_group() as group:
         file = rt_app(tmp_path, f"/{group.parent.name}/{group.name}")
         script = f"{need(SCHEDLOAD)} rt-app {file} & until [ -d {group} ]; do sleep 0.05; done; kill -KILL $!; exit 3"
-        place, parameters = Place(tmp_path, tmp_path), CommandParameters(run=f"sh -c '{script}'")
+        parameters = CommandParameters(run=f"sh -c '{script}'")
         command = CommandLine().command(parameters, place)
         assert command.groups == (group.parent, group)
         launched = launch(command, Variant(name="v"), 100)
@@ -174,7 +187,7 @@ def test_after_a_kill_of_schedlab_the_agent_removes_the_groups(tmp_path: Path, s
     require("command")
     with real_group() as group:
         file = rt_app(tmp_path, f"/{group.parent.name}/{group.name}")
-        words = [str(tmp_path), str(tmp_path / "journals"), str(system.root), f"{need(SCHEDLOAD)} rt-app {file}"]
+        words = [str(tmp_path / "journals"), str(system.root), f"{need(SCHEDLOAD)} rt-app {file}"]
         with subprocess.Popen([sys.executable, "-c", RUN, *words]) as process:
             eventually(group.exists)
             process.send_signal(signal.SIGKILL)

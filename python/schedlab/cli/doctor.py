@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from schedlab.cli.answering import AnswerForm, AnswerFormat, present
-from schedlab.cli.examination import Check, Examination, Readiness, machine_checks, tunable_checks
+from schedlab.cli.examination import Check, Examination, Readiness, machine_checks, tunable_checks, workload_checks
 from schedlab.cli.options import Output, SshConfig
 from schedlab.errors import SchedlabError
 
 if TYPE_CHECKING:
-    from schedlab.workloads.base import AnyAdapter, Tool
+    from schedlab.workloads.base import Tool
 
 
 def doctor(
@@ -75,7 +76,7 @@ def _here() -> Examination:
     checks = [*machine_checks(Host(), is_root=os.geteuid() == 0), *_journals(), *tunable_checks(System())]
     checks += [*_sched_ext(), *_guests(), *_simulator()]
     is_built = checks[-1].state == "fine"
-    return Examination(checks, list(_workloads()) if is_built else [], _all_missing() if is_built else [])
+    return Examination(checks, *(_workloads() if is_built else ([], [])))
 
 
 def _checked(target: str) -> str:
@@ -178,32 +179,8 @@ def _simulator() -> Iterator[Check]:
     yield Check("simulator", f"ready ({shipped}: 'schedlab sim machines list', 'schedlab sim kernels list')")
 
 
-def _workloads() -> Iterator[Readiness]:
-    from schedlab.workloads import registry
-    from schedlab.workloads.tools import install_line, missing
+def _workloads() -> tuple[list[Readiness], list[Tool]]:
+    from schedlab.tunables.journal.local import LocalAgent
 
-    for name in registry.names():
-        adapter = registry.adapter(name)
-        absent = missing(adapter)
-        reasons = [] if absent else missing_requirements(adapter)
-        programs = [tool.program for tool in absent]
-        yield Readiness(name, programs, reasons, install_line(absent) if absent else "")
-
-
-def _all_missing() -> list[Tool]:
-    """Return every tool that this machine lacks."""
-    from schedlab.workloads import registry
-    from schedlab.workloads.tools import missing
-
-    return list(dict.fromkeys(tool for name in registry.names() for tool in missing(registry.adapter(name))))
-
-
-def missing_requirements(adapter: AnyAdapter) -> list[str]:
-    """Return why the workload cannot run with its default parameters; an empty text if the workload needs further
-    parameters."""
-    from pydantic import ValidationError
-
-    try:
-        return adapter.missing_requirements(adapter.parameters())
-    except ValidationError:
-        return []
+    with closing(LocalAgent()) as agent:
+        return workload_checks(agent)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 if TYPE_CHECKING:
     from schedlab.targets.protocol import Target
     from schedlab.tunables import System
+    from schedlab.tunables.journal.client import Client
     from schedlab.workloads.base import Tool
 
 
@@ -45,6 +47,29 @@ class Examination:
     workloads: list[Readiness]
     missing: list[Tool]
     where: str | None = None
+
+
+def workload_checks(agent: Client) -> tuple[list[Readiness], list[Tool]]:
+    """Return what each workload lacks on the agent's machine with its default parameters, and all missing tools."""
+    from pydantic import ValidationError
+
+    from schedlab.workloads import registry
+    from schedlab.workloads.preparation import place_of
+    from schedlab.workloads.tools import install_line
+
+    place = place_of(agent)
+    adapters = [registry.adapter(name) for name in registry.names()]
+    missing = place.machine.missing(dict.fromkeys(tool for adapter in adapters for tool in adapter.tools))
+    rows = []
+    for adapter in adapters:
+        absent = [tool for tool in adapter.tools if tool in missing]
+        reasons: list[str] = []
+        with suppress(ValidationError):
+            # A workload with a required parameter has no default case.
+            reasons = [] if absent else adapter.missing_requirements(adapter.parameters(), place)
+        programs = [tool.program for tool in absent]
+        rows.append(Readiness(adapter.name, programs, reasons, install_line(absent) if absent else ""))
+    return rows, missing
 
 
 def machine_checks(target: Target, *, is_root: bool) -> Iterator[Check]:

@@ -24,7 +24,7 @@ from schedlab.kernels.series_build import Outcome, Prefix, Request, build, prefi
 from schedlab.kernels.source import LINUX_SOURCE, open_series
 from schedlab.notation.terminal import escaped
 from schedlab.notation.units import counted, format_time, seconds_of
-from schedlab.workloads.kernbench.build import place
+from schedlab.workloads.kernbench.build import source_here
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ def build_series(arguments: Arguments) -> int:
         raise OutputError("exists already", where=str(arguments.to), todo="name a new file with --to")
     console = make()
     if arguments.dry_run and arguments.tree == LINUX_SOURCE:
-        archive, folder = place(cache.folder())
+        archive, folder = source_here(cache.folder())
         if not folder.exists():
             console.say("to be unpacked:", f"{archive} to {folder}; the rest of the plan is known only then")
             return Exit.FINE

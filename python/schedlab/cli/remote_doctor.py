@@ -6,23 +6,17 @@ The agent that reads the machine works in a private folder, which it deletes.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import closing, suppress
+from contextlib import closing
 
-from pydantic import ValidationError
-
-from schedlab.cli.examination import Check, Examination, Readiness, machine_checks, tunable_checks
+from schedlab.cli.examination import Check, Examination, Readiness, machine_checks, tunable_checks, workload_checks
 from schedlab.errors import CannotRunHere
 from schedlab.targets.boots import machine
 from schedlab.targets.boots.grub import Grub
 from schedlab.targets.boots.shell import Shell, Unreachable
 from schedlab.targets.boots.systemd_boot import NOT_STARTED, SystemdBoot
 from schedlab.targets.ssh.agent import Agent
-from schedlab.targets.ssh.requirements import preparation_fault
 from schedlab.targets.ssh.target import Remote
-from schedlab.targets.ssh.trials import programs
-from schedlab.workloads import registry
 from schedlab.workloads.base import Tool
-from schedlab.workloads.tools import install_line
 
 
 def examine(address: str) -> Examination:
@@ -43,7 +37,7 @@ def examine(address: str) -> Examination:
             checks.append(Check("schedload", _sentence(error.what, error.todo), "limited"))
         else:
             checks += _system(target, agent)
-            workloads, missing = _workloads(agent)
+            workloads, missing = workload_checks(agent)
         return Examination([*checks, *boot_checks(target.connected(), target.name)], workloads, missing, target.name)
 
 
@@ -101,27 +95,6 @@ def _boot_once(shell: Shell, where: str) -> Check:
     of_systemd_boot, of_grub = faults
     fault = of_grub if of_systemd_boot.what == NOT_STARTED else of_systemd_boot
     return Check("boot once", _sentence(fault.what, fault.todo), "limited")
-
-
-def _workloads(agent: Agent) -> tuple[list[Readiness], list[Tool]]:
-    """Return what each workload lacks there, and all missing tools."""
-    adapters = [registry.adapter(name) for name in registry.names()]
-    tools = list(dict.fromkeys(tool for adapter in adapters for tool in adapter.tools))
-    present = programs(tools, agent)
-    rows = []
-    for adapter in adapters:
-        absent = [tool for tool in adapter.tools if tool.program not in present]
-        reasons: list[str] = []
-        with suppress(ValidationError):
-            # A workload with a required parameter has no default case.
-            if fault := preparation_fault(adapter, adapter.parameters()):
-                reasons = [_sentence(*fault)]
-                absent = []
-        rows.append(
-            Readiness(adapter.name, [tool.program for tool in absent], reasons, install_line(absent) if absent else "")
-        )
-    missing = {program for row in rows for program in row.missing}
-    return rows, [tool for tool in tools if tool.program in missing]
 
 
 def _sentence(reason: str, remedy: str) -> str:

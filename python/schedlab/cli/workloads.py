@@ -32,7 +32,7 @@ def list_(form: GivenFormat = OutputFormat.TEXT) -> None:
         return
     listed = table("use", "description", "here")
     for name, adapter in adapters.items():
-        tools = missing(adapter)
+        tools = missing(adapter.tools)
         listed.add_row(name, adapter.summary, f"missing: {install_line(tools)}" if tools else "ready")
     console = make()
     console.print(listed)
@@ -71,7 +71,7 @@ def _fields(name: str, adapter: AnyAdapter) -> dict[str, Any]:
         "name": name,
         "summary": adapter.summary,
         "note": adapter.note,
-        "missing": [tool.program for tool in missing(adapter)],
+        "missing": [tool.program for tool in missing(adapter.tools)],
         "parameters": list(adapter.parameters.model_fields),
         "metrics": [
             {"name": spec.name, "unit": spec.unit, "better": spec.direction, "judged": spec.judged, "worst": spec.worst}

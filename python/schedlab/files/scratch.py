@@ -39,16 +39,6 @@ class Register(Protocol):
         """Record that the run has removed the resource."""
 
 
-class NoRegister:
-    """Register that records nothing, for places that disappear with the run, such as a guest's file system."""
-
-    def made(self, what: str, name: str) -> None:
-        """Do nothing."""
-
-    def gone(self, what: str, name: str) -> None:
-        """Do nothing."""
-
-
 def root() -> Path:
     """Return the parent of scratch folders: a memory file system if possible, so that no disk affects the figures."""
     shared = Path("/dev/shm")

@@ -143,7 +143,9 @@ def open_series(tree: str, patches: Path | None, commits: str | None, cache_fold
 
     The first use of the distribution's tarball unpacks it into the cache folder.
     """
-    path = kernel_build.unpacked(cache_folder) if tree == LINUX_SOURCE else Path(os.path.realpath(tree))
+    path = (
+        kernel_build.source_here(cache_folder, unpack=True)[1] if tree == LINUX_SOURCE else Path(os.path.realpath(tree))
+    )
     if not path.is_dir():
         todo = f"name a folder, or {LINUX_SOURCE} for the package of that name"
         raise SchedlabError("there is no such folder", where=tree, todo=todo)

@@ -1,24 +1,25 @@
 """Workload adapters: typed parameters in, a command line out, its output back in as metrics.
 
 An adapter describes one benchmark and does not depend on variants. The target starts the command (and its servers)
-under the variant's attributes, and kills processes that remain.
+under the variant's attributes, and kills processes that remain. Everything runs on the machine under test.
 
+    parameters ──preparation()──▶ steps ──target──▶ the state that trials need
     parameters ──command()──▶ Command ──target──▶ Output ──parse()──▶ list[Metric]
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Generic, TypeVar
 
 from pydantic import BaseModel, ConfigDict
 
-from schedlab.files.scratch import NoRegister, Register
 from schedlab.results.metrics import Metric, MetricSpec
+from schedlab.workloads.machine import Machine
+from schedlab.workloads.tools import Tool as Tool  # noqa: PLC0414 - adapters import Tool from here
 
 if TYPE_CHECKING:
     from schedlab.workloads.command.figures import Figure
@@ -32,18 +33,6 @@ class Parameters(BaseModel):
 
 
 P = TypeVar("P", bound=Parameters)
-
-
-@dataclass(frozen=True)
-class Tool:
-    """A program that an adapter needs, and the Debian package (or command) that installs it."""
-
-    program: str
-    package: str
-    paths: tuple[str, ...] = ()
-    """Places apart from ``$PATH``, with ``*`` as a wildcard. The program may also be a header or another file."""
-    source: str = ""
-    """Source of the program where Debian's main archive does not have the package."""
 
 
 @dataclass(frozen=True)
@@ -91,17 +80,84 @@ class Output:
 
 @dataclass(frozen=True)
 class Place:
-    """Folders for an adapter's files: ``cache`` is kept between runs, ``scratch`` is deleted after the run.
+    """The machine under test, and the folders there for an adapter's files.
 
-    If an adapter makes a resource elsewhere, the adapter first names the resource in ``register``: after a kill, the
-    journal's agent, or the next start of schedlab, removes the resource.
+    Attributes:
+        cache: folder that is kept between runs.
+        scratch: folder of the run, in memory where that is possible; other users can reach its folders by name.
+        disk: folder of the run for files that are too large for memory.
+        machine: facts about the machine.
     """
 
     cache: Path
     scratch: Path
-    register: Register = field(default_factory=NoRegister)
-    cpus: int | None = None
-    """CPUs for the trials on another machine; None for the CPUs that this process may use."""
+    disk: Path = Path("/var/tmp")
+    machine: Machine = field(default_factory=Machine)
+    _chosen: dict[str, Path] = field(default_factory=dict, repr=False, compare=False)
+
+    def folder(self, name: str, wanted_bytes: int) -> Path:
+        """Return the run's folder of this name for files of this size: in memory if there is room, otherwise on the
+        disk. The preparation makes the folder."""
+        if name not in self._chosen:
+            fits = self.machine.free_bytes(self.scratch.parent) > wanted_bytes
+            self._chosen[name] = (self.scratch if fits else self.disk) / name
+        return self._chosen[name]
+
+    def missing_room(self, what: str, wanted_bytes: int) -> list[str]:
+        """Return that neither memory nor disk has this room; empty when one of them has."""
+        folders = (self.scratch.parent, self.disk.parent)
+        free = max(map(self.machine.free_bytes, folders))
+        if free >= wanted_bytes:
+            return []
+        return [f"{what} needs {wanted_bytes / (1 << 30):.1f} GiB in {folders[0]} or {folders[1]}, which have "
+                f"{free / (1 << 30):.1f} GiB"]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Step:
+    """A command that prepares trials, or removes what they leave. A step that fails ends the run.
+
+    Attributes:
+        name: the subject of the message about a failure.
+        command: the command with its servers.
+        todo: the remedy for a failure.
+        leaves: whether processes that the command leaves continue.
+    """
+
+    name: str
+    command: Command
+    todo: str = "run the command by hand, and mend what it reports"
+    leaves: bool = False
+
+
+@dataclass(frozen=True)
+class Resource:
+    """A resource that later steps or trials make. The journal's agent removes the resource after the run, also after a
+    kill.
+
+    ``what`` is FOLDER, SEGMENT or GROUP of :mod:`schedlab.files.scratch`, ``name`` the name there. The folders
+    :attr:`Place.scratch` and :attr:`Place.disk` need no entry.
+    """
+
+    what: str
+    name: str
+
+
+@dataclass(frozen=True)
+class Preparation:
+    """The untimed work around the trials of a row, none of it under a variant.
+
+    Attributes:
+        key: rows of one workload with the same key share the state that ``steps`` make.
+        steps: steps before the first trial. A generator may look at the machine between its steps.
+        before_trial: steps that restore the state before each trial of the row.
+        at_end: steps after the last trial, also when a step or a trial failed.
+    """
+
+    key: str
+    steps: Iterable[Step | Resource] = ()
+    before_trial: Sequence[Step] = ()
+    at_end: Sequence[Step] = ()
 
 
 @dataclass(frozen=True)
@@ -136,7 +192,7 @@ class Adapter(ABC, Generic[P]):
     """One line for ``schedlab workloads``."""
     parameters: ClassVar[type[Parameters]]
     prepares: ClassVar[str] = ""
-    """The resources that ``prepared`` and ``before_trial`` make on this machine; empty without these methods."""
+    """The state that trials need, apart from programs; a guest does not have this state."""
     metrics: tuple[MetricSpec, ...]
     tools: ClassVar[tuple[Tool, ...]] = ()
     note: ClassVar[str] = ""
@@ -168,10 +224,9 @@ class Adapter(ABC, Generic[P]):
         metrics."""
         raise ValueError(f'{self.name!r} has fixed metrics: give only names, or write use = "command"')
 
-    def makes_files(self, parameters: P) -> bool:
-        """Return whether the workload prepares files on this machine, which a guest would not have."""
-        kind = type(self)
-        return kind.prepared is not Adapter.prepared or kind.before_trial is not Adapter.before_trial
+    def needs_state(self, parameters: P) -> bool:
+        """Return whether trials need more than programs."""
+        return bool(self.prepares)
 
     def seconds(self, parameters: P) -> float:
         """Estimate one trial's duration, for a plan without an earlier run."""
@@ -181,22 +236,17 @@ class Adapter(ABC, Generic[P]):
         """Return the exit code of a good trial; a trial with any other exit code fails."""
         return 0
 
-    def missing_requirements(self, parameters: P) -> list[str]:
-        """Return why these parameters cannot run on this machine and the remedy, apart from missing tools."""
+    def missing_requirements(self, parameters: P, place: Place) -> list[str]:
+        """Return why these parameters cannot run on the machine and the remedy, apart from missing tools."""
         return []
 
     def doubts(self, parameters: P) -> list[str]:
         """Return warnings about parameters that can run, and may not do what their author intends."""
         return []
 
-    @contextmanager
-    def prepared(self, parameters: P, place: Place) -> Iterator[None]:
-        """Context of all trials of one row in a run: slow steps that must not be timed (unpack, initdb, warm)."""
-        yield
-
-    def before_trial(self, parameters: P, place: Place) -> None:
-        """Restore the state that every iteration needs (``make clean``); runs before each trial, untimed."""
-        return
+    def preparation(self, parameters: P, place: Place) -> Preparation | None:
+        """Return the work that must not be timed (unpack, initdb, ``make clean``); None without such work."""
+        return None
 
     def equivalent(self, parameters: P) -> Equivalent | None:
         """Return the native program with the same behaviour, or None."""

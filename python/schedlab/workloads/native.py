@@ -16,7 +16,7 @@ from pydantic import BeforeValidator, Field, create_model, model_validator
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
 from schedlab.workloads.declarations import Prepared, definitions, prepared, time_parser
-from schedlab.workloads.tools import SCHEDLOAD, need
+from schedlab.workloads.tools import SCHEDLOAD
 
 
 class NativeParameters(Parameters):
@@ -42,9 +42,9 @@ class Native(Adapter[NativeParameters]):
     """The metrics that are stored with samples, each with the reported metric that contains these samples."""
 
     def command(self, parameters: NativeParameters, place: Place) -> Command:
-        """``schedload --json SUBCOMMAND OPTIONS``, for the place's CPUs, or the CPUs that this process may use."""
-        arguments = parameters.prepared(place.cpus or len(os.sched_getaffinity(0))).arguments
-        return Command((need(SCHEDLOAD), "--json", *arguments))
+        """``schedload --json SUBCOMMAND OPTIONS``, for the machine's CPUs."""
+        arguments = parameters.prepared(place.machine.cpus).arguments
+        return Command((place.machine.program(SCHEDLOAD), "--json", *arguments))
 
     def parse(self, parameters: NativeParameters, output: Output) -> list[Metric]:
         """The program's metrics in the JSON object on standard output."""

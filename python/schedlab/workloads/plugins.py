@@ -86,6 +86,9 @@ def _checked(point: EntryPoint) -> AnyAdapter:
     for attribute in ("name", "summary", "parameters", "metrics"):
         if not hasattr(kind, attribute):
             raise _NoWorkload(f"{point.value} has no attribute {attribute!r}")
+    for attribute in ("prepared", "before_trial"):
+        if hasattr(kind, attribute):
+            raise _NoWorkload(f"{point.value} defines {attribute!r}, which no longer runs: define 'preparation'")
     if kind.name != point.name:
         raise _NoWorkload(f"{point.value} has the name {kind.name!r}, and its entry point {point.name!r}")
     if not (isinstance(kind.parameters, type) and issubclass(kind.parameters, Parameters)):

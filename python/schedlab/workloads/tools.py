@@ -5,14 +5,26 @@ from __future__ import annotations
 import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable
+from dataclasses import dataclass
 from glob import glob
 from pathlib import Path
 
 from schedlab.files import shipped
-from schedlab.workloads.base import AnyAdapter, Tool
+
+
+@dataclass(frozen=True)
+class Tool:
+    """A program that an adapter needs, and the Debian package (or command) that installs it."""
+
+    program: str
+    package: str
+    paths: tuple[str, ...] = ()
+    """Places apart from ``$PATH``, with ``*`` as a wildcard. The program may also be a header or another file."""
+    source: str = ""
+    """Source of the program where Debian's main archive does not have the package."""
+
 
 SCHEDLOAD = Tool("schedload", shipped.repair())
 
@@ -43,9 +55,9 @@ def need(tool: Tool) -> str:
     return str(find(tool) or tool.program)
 
 
-def missing(adapter: AnyAdapter) -> list[Tool]:
-    """Return the adapter's tools that this machine lacks."""
-    return [tool for tool in adapter.tools if find(tool) is None]
+def missing(tools: Iterable[Tool]) -> list[Tool]:
+    """Return the tools that this machine lacks."""
+    return [tool for tool in tools if find(tool) is None]
 
 
 def install_line(tools: list[Tool]) -> str:
@@ -60,17 +72,3 @@ def install_line(tools: list[Tool]) -> str:
             elsewhere.setdefault(tool.source, []).append(tool.program)
     comments = [f"# {', '.join(programs)}: {source}" for source, programs in elsewhere.items()]
     return "\n".join([*([" && ".join(commands)] if commands else []), *comments])
-
-
-def error_of(argv: Sequence[str], environment: Mapping[str, str] | None = None, cwd: str | None = None) -> str:
-    """Run a command without input. Return an empty text on success, otherwise the end of the error output."""
-    process = subprocess.run(
-        argv,
-        stdin=subprocess.DEVNULL,
-        capture_output=True,
-        text=True,
-        env=os.environ | (environment or {}),
-        cwd=cwd,
-        check=False,
-    )
-    return "" if process.returncode == 0 else process.stderr.strip()[-300:] or f"status {process.returncode}"

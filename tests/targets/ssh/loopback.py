@@ -90,11 +90,12 @@ def server(folder: Path, prepare: str = "true") -> Iterator[Server]:
 
 
 @contextmanager
-def machines(folder: Path, names: Sequence[str]) -> Iterator[Path]:
+def machines(folder: Path, names: Sequence[str], prepare: str = "true") -> Iterator[Path]:
     """Yield an OpenSSH configuration with machines of these names, each with a separate machine lock; root only.
 
-    A machine can be reached while the file ``folder/NAME/up`` exists. Each connection starts a server in new mount and
-    network namespaces: the locks are files in /run, and sockets of the network namespace.
+    A machine can be reached while the file ``folder/NAME/up`` exists; its state is in ``folder/NAME/state``. Each
+    connection runs ``prepare`` and starts a server in new mount and network namespaces: the locks are files in /run and
+    sockets of the network namespace.
     """
     require()
     if os.geteuid() != 0:
@@ -109,7 +110,7 @@ def machines(folder: Path, names: Sequence[str]) -> Iterator[Path]:
         _keys(own)
         _configuration(own, 22, own / "state")
         server = f"exec {SSHD} -i -f {own}/sshd_config -E {own}/log"
-        inside = f"mount -t tmpfs tmpfs /run; mkdir -m 755 /run/sshd; {server}"
+        inside = f"mount -t tmpfs tmpfs /run; mkdir -m 755 /run/sshd; {prepare} && {server}"
         (own / "connect").write_text(f"test -e {own}/up && exec unshare --mount --net sh -c '{inside}'\n")
         client = _client(own, 22, name).read_text()
         hosts.append(f"{client}  ProxyCommand sh {own}/connect\n")

@@ -153,14 +153,14 @@ def test_requirements_name_tools_preparations_keys_and_tunables(tree: Path, serv
         HEAD + '[[variant]]\nname = "large"\nmemory_mib = 512\n'
         '[[variant]]\nname = "far"\nmempolicy = "bind:8000"\n'
         '[[workload]]\nuse = "command"\nrun = "no-such-program"\n'
-        '[[workload]]\nuse = "kernbench"\n'
+        '[[workload]]\nuse = "kernbench"\ntree = "/no/such/tree"\n'
     )
     shutil.rmtree(tree / "sys/kernel/debug")
     target = Remote("box", tree)
     missing = "\n".join(map(str, target.missing_requirements(plan(parse(text, "x.toml"), 1, quick=False))))
     target.close()
     assert "no-such-program" in missing
-    assert "kernbench" in missing
+    assert "/no/such/tree is not a kernel tree" in missing or "is not installed there" in missing
     assert "sets memory_mib" in missing
     assert "'far': memory policy: " in missing
     assert "sched.migration_cost_ns" in missing

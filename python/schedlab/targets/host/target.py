@@ -13,9 +13,9 @@ from typing import Any
 
 from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.experiment.model import Variant
-from schedlab.experiment.plan import Plan, Row, Trial, every_row
+from schedlab.experiment.plan import Plan, Trial, every_row
 from schedlab.experiment.state import GUEST_ONLY
-from schedlab.files import cache, folders, scratch
+from schedlab.files import folders
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.observe.fingerprint import take
@@ -35,6 +35,7 @@ from schedlab.tunables.journal.client import WAIT
 from schedlab.tunables.journal.local import LocalAgent
 from schedlab.workloads.base import Command, Place
 from schedlab.workloads.command.adapter import RunParameters
+from schedlab.workloads.preparation import Prepared, place_of, prepared
 from schedlab.workloads.tools import SCHEDLOAD, find, install_line, missing
 
 
@@ -75,16 +76,14 @@ class Host(Target):
                 stack.enter_context(self._system.debugfs())
             groups = placed(plan, journal.agent, self._system)
             journal.watch(groups.every_state(plan.variants))
-            place = Place(cache.folder(), stack.enter_context(scratch.folder(journal)), journal)
             cpus = os.cpu_count() or 1
             rows = {row.key: PreparedRow.of(row) for row in measured_rows(plan, cpus)}
-            for row in rows.values():
-                stack.enter_context(row.adapter.prepared(row.parameters, place))
+            ready = stack.enter_context(prepared(journal.agent, rows))
             counters = stack.enter_context(Counters.open())
             # Entered last and left first: tunables and workloads are undone under the machine's own scheduler.
             slot = stack.enter_context(self._scheduling(plan))
             names = [variant.name for variant in plan.variants]
-            session = HostSession(rows, place, journal, counters, hooks, slot, names, groups)
+            session = HostSession(rows, ready, journal, counters, hooks, slot, names, groups)
             yield settled(session, plan, read_here, cpus)
 
     @contextmanager
@@ -124,7 +123,7 @@ class HostSession:
     def __init__(
         self,
         rows: Mapping[tuple[str, str], PreparedRow],
-        place: Place,
+        ready: Prepared[tuple[str, str]],
         journal: Journal,
         counters: Counters,
         hooks: Hooks,
@@ -133,7 +132,7 @@ class HostSession:
         groups: Groups = Groups(),  # noqa: B008  # immutable
     ) -> None:
         self._rows = rows
-        self._place = place
+        self._ready = ready
         self._remarks = Remarks(variants)
         self._journal = journal
         self._counters = counters
@@ -179,7 +178,7 @@ class HostSession:
         """Run a trial; a failure, a timeout or unreadable output is a measurement with its reason."""
         row = self._rows[trial.row.key]
         try:
-            command, *loads = (self._command(each) for each in (trial.row, *trial.row.beside))
+            command, *loads = (self._ready.command(each.key) for each in (trial.row, *trial.row.beside))
             self._check()
         except TrialFailure as failure:
             return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
@@ -210,11 +209,6 @@ class HostSession:
             result = self._groups.completed(result, trial.row, launched.reply)
         return self._hooks.checked(result)
 
-    def _command(self, row: Row) -> Command:
-        prepared = self._rows[row.key]
-        prepared.adapter.before_trial(prepared.parameters, self._place)
-        return prepared.adapter.trial_command(prepared.parameters, self._place)
-
     def _check(self) -> None:
         """Raise TrialFailure when the loaded scheduler is not the variant's, and Lost when the tunables are not."""
         self._journal.check()
@@ -233,12 +227,12 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
     try:
         with closing(LocalAgent(root=system.root)) as agent:
             busy = agent.holder()
+            if busy is not None:
+                yield MissingRequirement("machine", f"another run is measuring on this machine ({busy})", WAIT)
+            yield from _tools(plan, place_of(agent))
             yield from missing_groups(plan, agent)
-        if busy is not None:
-            yield MissingRequirement("machine", f"another run is measuring on this machine ({busy})", WAIT)
     except CannotRunHere as error:
         yield MissingRequirement(error.where or "machine", error.what, error.todo)
-    yield from _tools(plan)
     for variant in plan.variants:
         yield from _guest_only(variant)
     yield from _attributes(plan)
@@ -246,15 +240,15 @@ def missing_requirements(plan: Plan, system: System) -> Iterator[MissingRequirem
     yield from sched_ext.missing_requirements(plan, system)
 
 
-def _tools(plan: Plan) -> Iterator[MissingRequirement]:
+def _tools(plan: Plan, place: Place) -> Iterator[MissingRequirement]:
     reported: set[str] = set()
     sets_path = any("PATH" in variant.environment for variant in plan.variants)
     for row in every_row(plan):
-        prepared = PreparedRow.of(row)
-        absent = missing(prepared.adapter)
+        each = PreparedRow.of(row)
+        absent = missing(each.adapter.tools)
         reasons = [f"{tool.program} is not installed" for tool in absent]
-        reasons += [] if sets_path else _absent_program(prepared)
-        for reason in reasons + prepared.adapter.missing_requirements(prepared.parameters):
+        reasons += [] if sets_path else _absent_program(each)
+        for reason in reasons or each.adapter.missing_requirements(each.parameters, place):
             if (key := f"{row.label}/{reason}") not in reported:
                 reported.add(key)
                 yield MissingRequirement(f"workload {row.label!r}", reason, install_line(absent) if absent else "")
@@ -263,7 +257,7 @@ def _tools(plan: Plan) -> Iterator[MissingRequirement]:
 def _absent_program(row: PreparedRow) -> list[str]:
     """Return that the program of a command does not exist. A relative path may lead to a file that a variant makes, and
     ``setup`` may install any program."""
-    if not isinstance(row.parameters, RunParameters) or row.adapter.makes_files(row.parameters):
+    if not isinstance(row.parameters, RunParameters) or row.adapter.needs_state(row.parameters):
         return []
     program = shlex.split(row.parameters.run)[0]
     if shutil.which(program) or ("/" in program and not program.startswith("/")):

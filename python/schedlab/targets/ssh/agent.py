@@ -27,7 +27,7 @@ from schedlab.tunables.journal.client import (
     Refusal,
 )
 from schedlab.tunables.journal.frames import SHOWN, Garbled
-from schedlab.tunables.journal.replies import Facts, Outcome
+from schedlab.tunables.journal.replies import Outcome
 from schedlab.tunables.kernel_files import fixed_part
 from schedlab.workloads.tools import SCHEDLOAD, find
 
@@ -97,8 +97,6 @@ class Agent(Client):
         self._connection = connection
         try:
             self._install(data)
-            self.facts = self._ask("hello", Facts)
-            """The agent's description of its machine."""
             if self.facts.checksum != zlib.crc32(data):
                 todo = "run the command again; the copy is made anew"
                 raise CannotRunHere(

@@ -10,12 +10,12 @@ from schedlab.experiment.state import GUEST_ONLY
 from schedlab.targets import groups
 from schedlab.targets.protocol import Fault, MissingRequirement, naming
 from schedlab.targets.ssh.agent import Agent
-from schedlab.targets.ssh.trials import RemoteRow
-from schedlab.targets.trial import attributes, under
+from schedlab.targets.trial import PreparedRow, attributes, under
 from schedlab.tunables import System
 from schedlab.tunables.availability import remedy_of
-from schedlab.workloads.base import AnyAdapter, Command, Parameters
+from schedlab.workloads.base import Command, Place
 from schedlab.workloads.launcher import run_by
+from schedlab.workloads.preparation import place_of
 from schedlab.workloads.tools import install_line
 
 PROBE_SECONDS = 10.0
@@ -27,8 +27,10 @@ ONLY_ELSEWHERE = ("sched_ext", *GUEST_ONLY)
 def missing_requirements(plan: Plan, agent: Agent, system: System) -> Iterator[MissingRequirement]:
     """Everything that would stop this plan there: tools, preparations, attributes, tunables."""
     reported = set()
+    place = place_of(agent)
     for row in every_row(plan):
-        for fault in _row_faults(RemoteRow.of(row, agent), agent):
+        prepared = PreparedRow.of(row)
+        for fault in [*row_faults(prepared, place)] or _program_faults(prepared, place):
             if (key := (row.label, fault)) not in reported:
                 reported.add(key)
                 yield MissingRequirement(f"workload {row.label!r}", *fault)
@@ -39,15 +41,23 @@ def missing_requirements(plan: Plan, agent: Agent, system: System) -> Iterator[M
     yield from groups.missing_requirements(plan, agent)
 
 
-def _row_faults(row: RemoteRow, agent: Agent) -> Iterator[tuple[str, str]]:
-    if absent := row.missing:
+def row_faults(row: PreparedRow, place: Place) -> Iterator[Fault]:
+    """Yield why a row cannot run on the machine, with remedies."""
+    machine = place.machine
+    where = machine.agent.where
+    if absent := machine.missing(row.adapter.tools):
         for tool in absent:
-            yield f"{tool.program} is not installed there", f"on {agent.where}: {install_line(absent)}"
+            yield f"{tool.program} is not installed there", f"on {where}: {install_line(absent)}"
         return
-    if fault := preparation_fault(row.adapter, row.parameters):
-        yield fault
+    for reason in row.adapter.missing_requirements(row.parameters, place):
+        yield reason, f"on {where}"
+
+
+def _program_faults(row: PreparedRow, place: Place) -> Iterator[Fault]:
+    """Yield the folder and the programs of a trial's command that the machine lacks; setup may install any program."""
+    if row.adapter.needs_state(row.parameters):
         return
-    command = row.command()
+    agent, command = place.machine.agent, row.adapter.trial_command(row.parameters, place)
     if command.cwd is not None:
         yield f"runs in the folder {command.cwd} of this machine", "run it with --target host"
     words = [command.argv[0], *(server.argv[0] for server in command.servers)]
@@ -56,14 +66,6 @@ def _row_faults(row: RemoteRow, agent: Agent) -> Iterator[tuple[str, str]]:
     for word in programs:
         if word not in there:
             yield f"there is no program {word!r} there", f"install it on {agent.where}"
-
-
-def preparation_fault(adapter: AnyAdapter, parameters: Parameters) -> Fault | None:
-    """Return why a workload that prepares files cannot run on another machine; None for any other workload."""
-    if not adapter.makes_files(parameters):
-        return None
-    what = adapter.prepares or "files"
-    return f"prepares {what} on this machine, which the remote machine does not have", "run it with --target host"
 
 
 def _variant_faults(variant: Variant, agent: Agent) -> Iterator[MissingRequirement]:

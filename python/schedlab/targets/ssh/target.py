@@ -9,7 +9,7 @@ from contextlib import ExitStack, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
-from schedlab.errors import CannotRunHere
+from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.experiment.target_table import TargetTable
@@ -28,11 +28,11 @@ from schedlab.targets.ssh import trials
 from schedlab.targets.ssh.agent import CONTINUE, Agent, Lost, Outcome, RemoteFiles
 from schedlab.targets.ssh.connection import Address, Connection
 from schedlab.targets.ssh.requirements import missing_requirements
-from schedlab.targets.ssh.trials import RemoteRow
-from schedlab.targets.trial import Remarks, kernel_files
+from schedlab.targets.trial import PreparedRow, Remarks, kernel_files
 from schedlab.tunables import System, deferred_signals
 from schedlab.tunables.journal.replies import Described
 from schedlab.tunables.journal.values import Values
+from schedlab.workloads.preparation import Prepared, prepared
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 LOST_SECONDS = 10.0
@@ -176,7 +176,7 @@ class Remote(Target):
             self.leftovers = [*self.leftovers, *_leftovers(agent.begin(f"run-{run_id}"))]
             hooks = Hooks(agent, plan)
             cpus = agent.facts.cpus
-            rows = {row.key: RemoteRow.of(row, agent) for row in measured_rows(plan, cpus)}
+            rows = {row.key: PreparedRow.of(row) for row in measured_rows(plan, cpus)}
             system = self.system(agent)
             with (
                 ExitStack() as stack,
@@ -185,8 +185,9 @@ class Remote(Target):
                 stack.enter_context(agent.fitting())
                 # In memory, because files are written at each trial.
                 observer = trials.Observer(stack.enter_context(scratch.locked_folder(FOLDER)))
+                ready = stack.enter_context(prepared(agent, rows))
                 placed = groups.placed(plan, agent, system)
-                session = RemoteSession(agent, system, rows, plan.variants, observer, hooks, placed)
+                session = RemoteSession(agent, system, rows, ready, plan.variants, observer, hooks, placed)
                 yield settled(session, plan, lambda paths: agent.read(paths)[0], cpus)
         finally:
             try:
@@ -264,7 +265,8 @@ class RemoteSession:
         self,
         agent: Agent,
         system: System,
-        rows: Mapping[tuple[str, str], RemoteRow],
+        rows: Mapping[tuple[str, str], PreparedRow],
+        ready: Prepared[tuple[str, str]],
         variants: Sequence[Variant],
         observer: trials.Observer,
         hooks: Hooks,
@@ -274,6 +276,7 @@ class RemoteSession:
         self._hooks = hooks
         self._observer = observer
         self._rows = rows
+        self._ready = ready
         self._values = Values(agent, system)
         self._groups = placed
         self._values.watch(placed.every_state(variants), rehearse=not boots_kernels(variants))
@@ -301,6 +304,13 @@ class RemoteSession:
 
     def run(self, trial: Trial) -> Measurement:
         """Run a trial; a failure, a timeout or unreadable output is a measurement with its reason."""
-        measured, remarks = trials.run(self._agent, self._rows, trial, self._samples, self._observer, self._groups)
+        row = self._rows[trial.row.key]
+        try:
+            command, *loads = (self._ready.command(each.key) for each in (trial.row, *trial.row.beside))
+        except TrialFailure as failure:
+            return Measurement("failed", time.time(), 0.0, reason=f"not started: {failure}")
+        measured, remarks = trials.run(
+            self._agent, row, command, loads, trial, self._samples, self._observer, self._groups
+        )
         self._remarks.add(trial.variant.name, remarks)
         return self._hooks.checked(measured)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
 from pathlib import Path
 
-from schedlab.experiment.plan import Row, Trial
+from schedlab.experiment.plan import Trial
 from schedlab.observe.conditions import Watch, between
 from schedlab.observe.counters.collection import Counters
 from schedlab.observe.counters.histograms import ABSENT
@@ -25,9 +24,8 @@ from schedlab.targets.trial import (
 )
 from schedlab.targets.vm.jobs import WATCHED
 from schedlab.tunables.journal.replies import Trial as Reply
-from schedlab.workloads.base import Command, Place, Tool
+from schedlab.workloads.base import Command
 from schedlab.workloads.launcher import Launched, run_by
-from schedlab.workloads.tools import SCHEDLOAD, find
 
 FREQUENCIES = "/sys/devices/system/cpu/cpu*/cpufreq/scaling_cur_freq"
 
@@ -35,48 +33,6 @@ FILES = (*WATCHED, FREQUENCIES)
 """Patterns of the files that the agent reads before and after a trial."""
 
 NO_PERF = "cpu-migrations are not known: the agent of another machine opens no perf events"
-
-
-@dataclass(frozen=True)
-class RemoteRow(PreparedRow):
-    """A row for another machine; ``programs`` are the paths there by the tool's program, ``place`` its folders."""
-
-    programs: Mapping[str, str]
-    place: Place
-
-    @classmethod
-    def of(cls, row: Row, agent: Agent | None = None) -> RemoteRow:
-        """Look up the row's tools there."""
-        assert agent is not None
-        prepared = PreparedRow.of(row)
-        paths = programs(prepared.adapter.tools, agent)
-        folder = Path(agent.folder)
-        return cls(prepared.adapter, prepared.parameters, paths, Place(folder, folder, cpus=agent.facts.cpus))
-
-    @property
-    def missing(self) -> list[Tool]:
-        """The adapter's tools that the machine lacks."""
-        return [tool for tool in self.adapter.tools if tool.program not in self.programs]
-
-    def command(self) -> Command:
-        """Return a trial's command, with the paths of the tools there."""
-        command = self.adapter.trial_command(self.parameters, self.place)
-        tools = (SCHEDLOAD, *self.adapter.tools)
-        paths = {str(find(tool) or tool.program): self.programs[tool.program] for tool in tools}
-
-        def there(argv: tuple[str, ...]) -> tuple[str, ...]:
-            return tuple(paths.get(word, word) for word in argv)
-
-        servers = tuple(replace(server, argv=there(server.argv)) for server in command.servers)
-        return replace(command, argv=there(command.argv), servers=servers)
-
-
-def programs(tools: Iterable[Tool], agent: Agent) -> dict[str, str]:
-    """Return the paths of the tools that the machine has, by the tool's program."""
-    wanted = {tool.program: [path.replace("[0-9]", "*") for path in tool.paths]
-              for tool in tools if tool is not SCHEDLOAD}  # fmt: skip
-    paths = agent.find(wanted) if wanted else {}
-    return paths | {SCHEDLOAD.program: agent.program}
 
 
 class Observer:
@@ -111,18 +67,19 @@ class Observer:
 
 def run(
     agent: Agent,
-    rows: Mapping[tuple[str, str], RemoteRow],
+    row: PreparedRow,
+    command: Command,
+    loads: Sequence[Command],
     trial: Trial,
     samples: Sequence[str],
     observer: Observer,
     groups: Groups,
 ) -> tuple[Measurement, list[str]]:
     """Run a trial; return its measurement, and remarks on it. Garbled for forged kernel files."""
-    row, variant, timeout = rows[trial.row.key], trial.variant, trial.row.timeout
-    options = groups.options(trial.row, [rows[load.key].command() for load in trial.row.beside])
+    variant, timeout = trial.variant, trial.row.timeout
     files = [*FILES, *groups.observed(trial.row)]
-    words = [*attributes(variant), *options]
-    launched = run_by(agent, under(row.command(), variant), timeout, words, files=files, samples=samples)
+    words = [*attributes(variant), *groups.options(trial.row, loads)]
+    launched = run_by(agent, under(command, variant), timeout, words, files=files, samples=samples)
     reply = launched.reply
     assert reply is not None
     outcome = interpret(row.adapter, row.parameters, launched, timeout)

@@ -126,15 +126,13 @@ def _row_faults(plan: Plan, table: TargetTable) -> Iterator[tuple[str, Fault]]:
 
 
 def _faults_of(row: GuestRow, cpus: int) -> Iterator[Fault]:
-    if absent := missing(row.adapter):
+    if absent := missing(row.adapter.tools):
         for tool in absent:
             yield f"{tool.program} is not installed", install_line(absent)
         return
-    if row.needs_files:
+    if row.adapter.needs_state(row.parameters):
         yield _preparation_fault(row)
         return
-    for reason in row.adapter.missing_requirements(row.parameters):
-        yield reason, ""
     command = row.command(cpus)
     if row.host_files:
         yield from _file_tree_faults(command)
@@ -157,7 +155,7 @@ def _preparation_fault(row: GuestRow) -> Fault:
     host_files = "; with host_files a guest can read but not write this machine's files" if row.host_files else ""
     native = row.adapter.equivalent(row.parameters)
     instead = f'use = "{native.use}", its native counterpart, runs in guests; or ' if native else ""
-    needs = f"needs {row.adapter.prepares}, made on this machine before its trials"
+    needs = f"needs {row.adapter.prepares}, made before its trials"
     return f"{needs}, and a guest receives only programs{host_files}", f"{instead}run the experiment with --target host"
 
 

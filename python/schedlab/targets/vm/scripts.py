@@ -18,6 +18,7 @@ from schedlab.targets.vm.initramfs import GUEST_SCHEDLOAD
 from schedlab.targets.vm.jobs import HISTOGRAMS, SCHEDULER, WATCHED
 from schedlab.workloads.base import Command, Place
 from schedlab.workloads.launcher import command_words, request
+from schedlab.workloads.machine import Machine
 from schedlab.workloads.tools import SCHEDLOAD, find
 
 FOLDER = Path("/tmp")
@@ -46,14 +47,9 @@ class GuestRow(PreparedRow):
         """Path of schedload for the trial."""
         return SHARED_SCHEDLOAD if self.host_files else GUEST_SCHEDLOAD
 
-    @property
-    def needs_files(self) -> bool:
-        """Whether the adapter makes files on this machine before its trials; a guest does not have these files."""
-        return self.adapter.makes_files(self.parameters)
-
     def command(self, cpus: int) -> Command:
         """Return a trial's command in a guest with so many CPUs; the guest's schedload takes the place of this one."""
-        command = self.adapter.trial_command(self.parameters, Place(FOLDER, FOLDER, cpus=cpus))
+        command = self.adapter.trial_command(self.parameters, Place(FOLDER, FOLDER, machine=Machine(cpus=cpus)))
         host_schedload = str(find(SCHEDLOAD) or SCHEDLOAD.program)
 
         def in_guest(argv: tuple[str, ...]) -> tuple[str, ...]:

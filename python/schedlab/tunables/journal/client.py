@@ -16,6 +16,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from typing import ClassVar, TypeVar
 
 from schedlab.errors import CannotRunHere
@@ -23,6 +24,7 @@ from schedlab.tunables.journal.frames import LARGEST, Body, Declined, Garbled, R
 from schedlab.tunables.journal.replies import (
     Described,
     Errors,
+    Facts,
     Files,
     Found,
     Holder,
@@ -142,6 +144,11 @@ class Client:
         """Whether the agent runs, as far as this process has noticed."""
         return not self._ended.is_set() and self._process.poll() is None
 
+    @cached_property
+    def facts(self) -> Facts:
+        """The agent's description of its machine."""
+        return self._ask("hello", Facts)
+
     def check(self) -> None:
         """Raise Lost if the agent has ended."""
         if not self.alive:
@@ -202,6 +209,19 @@ class Client:
             with deferred_signals(), suppress(Lost):
                 self._ask("cancel", Nothing, ENDING_SECONDS)
             raise
+
+    def output(self, argv: Sequence[str]) -> str:
+        """Return what a short command prints on standard output, however the command ends."""
+        words = [f"--timeout={SECONDS:.0f}s", "--", *argv]
+        return self.run(2 * SECONDS, lambda: None, argv=words, limit=2 * SECONDS, largest_output=1 << 20).stdout.strip()
+
+    def answers(self) -> bool:
+        """Return whether the agent still answers. The connection to a silent agent ends."""
+        if self.alive:
+            with suppress(Lost):
+                self._ask("holder", Holder, ENDING_SECONDS)
+                return True
+        return False
 
     def begin(self, run: str) -> list[Outcome]:
         """Begin a run and start the lease; return the outcomes for the changes of dead agents, if ``alone``."""

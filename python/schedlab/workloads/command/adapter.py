@@ -4,19 +4,15 @@ from __future__ import annotations
 
 import re
 import shlex
-import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from math import fsum
-from tempfile import TemporaryFile
 from typing import Annotated, ClassVar, Self
 
 from pydantic import Field, field_validator, model_validator
 
-from schedlab.errors import CannotRunHere
+from schedlab.files.scratch import GROUP
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
-from schedlab.tunables import deferred_signals
-from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place
+from schedlab.workloads.base import Adapter, Command, Output, Parameters, Place, Preparation, Resource, Step
 from schedlab.workloads.command import task_groups
 from schedlab.workloads.command.figures import Figure, read_all
 from schedlab.workloads.tools import SCHEDLOAD
@@ -132,7 +128,7 @@ class CommandLine(Adapter[CommandParameters]):
     def command(self, parameters: CommandParameters, place: Place) -> Command:
         """The arguments of ``run``."""
         argv = tuple(shlex.split(parameters.run))
-        return Command(argv, repeat=parameters.repeat, groups=tuple(task_groups.new_groups(argv)))
+        return Command(argv, repeat=parameters.repeat, groups=tuple(task_groups.new_groups(argv, place.machine)))
 
     def parse(self, parameters: CommandParameters, output: Output) -> list[Metric]:
         """Return the launcher's times, and the declared figures in the command's output."""
@@ -142,8 +138,8 @@ class CommandLine(Adapter[CommandParameters]):
         """The exit code in ``success``."""
         return parameters.success
 
-    def makes_files(self, parameters: CommandParameters) -> bool:
-        """Whether there is a command around the trials, which runs on this machine."""
+    def needs_state(self, parameters: CommandParameters) -> bool:
+        """Whether there is a command around the trials."""
         return parameters.setup is not None or parameters.cleanup is not None
 
     def doubts(self, parameters: CommandParameters) -> list[str]:
@@ -154,40 +150,22 @@ class CommandLine(Adapter[CommandParameters]):
         """Estimate a second a run."""
         return super().seconds(parameters) * parameters.repeat
 
-    @contextmanager
-    def prepared(self, parameters: CommandParameters, place: Place) -> Iterator[None]:
-        """Run ``setup``, record the control groups that the command makes, and at the exit run ``cleanup``."""
-        try:
-            if parameters.setup is not None:
-                _shell("setup", parameters.setup)
-            with task_groups.recorded(shlex.split(parameters.run), place.register):
-                yield
-        finally:
-            if parameters.cleanup is not None:
-                # A second Ctrl-C waits until the cleanup has ended.
-                with deferred_signals():
-                    _shell("cleanup", parameters.cleanup)
+    def preparation(self, parameters: CommandParameters, place: Place) -> Preparation:
+        """Run ``setup``, record the control groups that the command makes, and at the end run ``cleanup``."""
+        steps = _steps(parameters, place)
+        return Preparation(parameters.model_dump_json(), steps, at_end=_around("cleanup", parameters.cleanup))
 
 
-def _shell(key: str, script: str) -> None:
-    """Run a shell command in a session that a Ctrl-C of the terminal does not reach; CannotRunHere when the command
-    fails."""
-    # The output goes to a file: a server that outlives the command would keep a pipe open.
-    with TemporaryFile() as output:
-        process = subprocess.run(
-            ["sh", "-c", script],
-            stdin=subprocess.DEVNULL,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            check=False,
-        )
-        output.seek(0)
-        words = output.read().decode(errors="replace").strip()[-300:]
-    if process.returncode:
-        said = f": {words}" if words else ""
-        raise CannotRunHere(
-            f"{key} ended with status {process.returncode}{said}",
-            where=f"{key} {script!r:.80}",
-            todo="run the command by hand; the trials that were recorded are kept",
-        )
+def _steps(parameters: CommandParameters, place: Place) -> Iterator[Step | Resource]:
+    yield from _around("setup", parameters.setup)
+    # Afterwards, because setup may write the file that names the groups.
+    groups = task_groups.new_groups(shlex.split(parameters.run), place.machine)
+    yield from (Resource(GROUP, str(group)) for group in groups)
+
+
+def _around(key: str, script: str | None) -> list[Step]:
+    """Return the step of a shell command, which may start servers; empty without a command."""
+    if script is None:
+        return []
+    todo = "run the command by hand; the trials that were recorded are kept"
+    return [Step(key, Command(("sh", "-c", script)), todo, leaves=True)]

@@ -7,14 +7,14 @@ the groups, so a run can record the groups before it makes them, and remove exac
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from schedlab.errors import SchedlabError
 from schedlab.extension import extension
-from schedlab.files.scratch import GROUP, Register
+from schedlab.workloads.machine import Machine
 
 PROGRAMS = frozenset({"rt-app", "schedload"})
 """Names of the programs that make control groups from a file."""
@@ -26,50 +26,43 @@ HIERARCHIES = ((Path("/sys/fs/cgroup/cpu"), "tasks"), (Path("/sys/fs/cgroup"), "
 """Mount points of version 1 and 2 with a file that each contains (cgroups(7)), as in ``executor/attributes.rs``."""
 
 
-def new_groups(argv: Sequence[str]) -> list[Path]:
-    """Return the control groups that a command line will make, parents first; without groups that already exist.
+def new_groups(argv: Sequence[str], machine: Machine) -> list[Path]:
+    """Return the control groups that a command line will make on a machine, parents first; without groups that already
+    exist there.
 
     Empty without rt-app or schedload in the command line. A script that starts rt-app is not read.
     """
-    words = [word.strip("\"';") for argument in argv for word in argument.split()]
-    if PROGRAMS.isdisjoint(Path(word).name for word in words):
+    words = {word.strip("\"';"): None for argument in argv for word in argument.split()}
+    files = [word for word in words if Path(word).name not in PROGRAMS]
+    if len(files) == len(words) or not machine.is_reached:
         return []
-    root = next((mount for mount, file in HIERARCHIES if (mount / file).exists()), None)
+    marks = {str(mount / file): mount for mount, file in HIERARCHIES}
+    present = machine.existing(marks)
+    root = next((mount for mark, mount in marks.items() if mark in present), None)
     if root is None:
         return []
-    names = sorted({name for word in words for name in _named_in(Path(word))})
-    paths = [root.joinpath(*parts[: depth + 1]) for parts in map(_parts, names) for depth in range(len(parts))]
-    return [path for path in dict.fromkeys(paths) if not path.exists()]
-
-
-@contextmanager
-def recorded(argv: Sequence[str], register: Register) -> Iterator[None]:
-    """Name the new control groups of a command line in the journal during the block."""
-    groups = new_groups(argv)
-    for group in groups:
-        register.made(GROUP, str(group))
-    try:
-        yield
-    finally:
-        for group in groups:
-            if not group.exists():
-                register.gone(GROUP, str(group))
+    paths = (os.path.normpath(os.path.join(machine.agent.folder, file)) for file in files if file.isprintable())
+    contents = machine.read(machine.existing(path for path in paths if path.strip("/") and "*" not in path))
+    names = sorted({name for path, data in contents.items() for name in _named_in(Path(path).stem, data)})
+    groups = [root.joinpath(*parts[: depth + 1]) for parts in map(_parts, names) for depth in range(len(parts))]
+    existing = machine.existing(map(str, groups))
+    return [group for group in dict.fromkeys(groups) if str(group) not in existing]
 
 
 def _parts(name: str) -> list[str]:
     return [part for part in name.split("/") if part]
 
 
-def _named_in(path: Path) -> Iterator[str]:
+def _named_in(title: str, data: bytes) -> Iterator[str]:
     """Yield the task groups in a document of rt-app, or in a program of schedload; no groups in any other file."""
-    try:
-        if not path.is_file() or path.stat().st_size > LARGEST_FILE:
-            return
-        text = path.read_text(encoding="utf-8")
-    except (OSError, ValueError):
+    if len(data) > LARGEST_FILE:
         return
     try:
-        program = json.loads(extension().read_rt_app(path.stem, text)[0])
+        text = data.decode()
+    except ValueError:
+        return
+    try:
+        program = json.loads(extension().read_rt_app(title, text)[0])
     except SchedlabError:
         try:
             program = json.loads(text)

@@ -8,7 +8,6 @@ from pydantic import Field
 
 from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Parameters, Place, Tool
 from schedlab.workloads.cyclictest.output import METRICS, MICROSECONDS
-from schedlab.workloads.tools import need
 
 _TOOL = Tool("cyclictest", "rt-tests")
 _SPAN_US = 2_000
@@ -42,7 +41,8 @@ class Cyclictest(OutputAdapter[CyclictestParameters]):
         """``cyclictest`` with ``--default-system``, which leaves the idle states to the variant."""
         realtime = [f"--priority={parameters.priority}"] if parameters.policy in _REALTIME else []
         return Command((
-            need(_TOOL), "--quiet", "--default-system", f"--histogram={_SPAN_US}", f"--threads={parameters.threads}",
+            place.machine.program(_TOOL), "--quiet", "--default-system", f"--histogram={_SPAN_US}",
+            f"--threads={parameters.threads}",
             f"--interval={parameters.interval}", f"--policy={parameters.policy}", *realtime,
             f"--duration={parameters.duration}",
         ))  # fmt: skip

@@ -6,7 +6,6 @@ from schedlab.workloads import native
 from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Place, Tool
 from schedlab.workloads.hackbench.output import READER, TIME
 from schedlab.workloads.native import NativeParameters
-from schedlab.workloads.tools import need
 
 _TOOL = Tool("hackbench", "rt-tests")
 
@@ -30,7 +29,7 @@ class HackbenchRtTests(OutputAdapter[NativeParameters]):
         words = [word for option, name in numbers.items() for word in (option, str(options[name]))]
         words.append("-T" if options["mode"] == "thread" else "-P")
         words += {"pipe": ["-p"], "inet": ["-i"]}.get(options["ipc"], [])
-        return Command((need(_TOOL), *words, *(["-F"] if options["fifo"] else [])))
+        return Command((place.machine.program(_TOOL), *words, *(["-F"] if options["fifo"] else [])))
 
     def seconds(self, parameters: NativeParameters) -> float:
         """Return the native hackbench's estimate."""

@@ -7,7 +7,6 @@ from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Place, S
 from schedlab.workloads.iperf3.output import READER
 from schedlab.workloads.loopback import StreamParameters
 from schedlab.workloads.netperf.metrics import RECEIVED, SENT
-from schedlab.workloads.tools import need
 
 _TOOL = Tool("iperf3", "iperf3")
 
@@ -28,10 +27,14 @@ class Iperf3(OutputAdapter[StreamParameters]):
         """``iperf3 --client`` with an ``iperf3 --server`` on a free port."""
         port = loopback.free_port()
         at_port = ("--port", str(port))
-        server = Server((need(_TOOL), "--server", "--bind", loopback.ADDRESS, *at_port), loopback.listening(port))
+        server = Server(
+            (place.machine.program(_TOOL), "--server", "--bind", loopback.ADDRESS, *at_port), loopback.listening(port)
+        )
         kind = ["--udp", "--bitrate", "0"] if parameters.protocol == "udp" else []
         sizes = ["--time", str(parameters.duration), "--length", str(parameters.size)]
-        return Command((need(_TOOL), "--client", loopback.ADDRESS, *at_port, "--json", *kind, *sizes), (server,))
+        return Command(
+            (place.machine.program(_TOOL), "--client", loopback.ADDRESS, *at_port, "--json", *kind, *sizes), (server,)
+        )
 
     def equivalent(self, parameters: StreamParameters) -> Equivalent:
         """The native stream."""

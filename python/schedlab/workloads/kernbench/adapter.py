@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path
 from typing import Annotated, Literal
 
 from pydantic import Field
 
-from schedlab.errors import TrialFailure
 from schedlab.results.metrics import Metric
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Preparation
 from schedlab.workloads.command.adapter import METRICS, times
-from schedlab.workloads.kernbench.build import COMPILES, ENVIRONMENT, LIBSSL, MAKE, Build, tarball, tree_problem
+from schedlab.workloads.kernbench.build import (
+    COMPILES,
+    ENVIRONMENT,
+    LIBSSL,
+    MAKE,
+    Build,
+)
 
 _CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, "allmodconfig": 16_000.0}
 """Approximate CPU seconds of a complete build of Linux 6.1 on a 3 GHz core."""
@@ -23,15 +25,14 @@ _CPU_SECONDS = {"tinyconfig": 110.0, "allnoconfig": 140.0, "defconfig": 1500.0, 
 class KernbenchParameters(Parameters):
     """Parameters of kernbench. ``target`` is a target of make, such as ``vmlinux`` or a folder (``kernel/sched/``)."""
 
-    jobs_per_cpu: Annotated[int, Field(ge=1, le=1024, description="jobs (make's -j) for each CPU of this process")] = 2
+    jobs_per_cpu: Annotated[int, Field(ge=1, le=1024, description="jobs (make's -j) for each CPU of the trial")] = 2
     config: Literal["tinyconfig", "allnoconfig", "defconfig", "allmodconfig"] = "tinyconfig"
     target: Annotated[str, Field(pattern=r"^[A-Za-z0-9_][A-Za-z0-9_-]*(\.[a-z]+)?(/[A-Za-z0-9_-]+)*/?$")] = "vmlinux"
     tree: Annotated[str, Field(description="a clean kernel tree; empty: the package linux-source")] = ""
 
-    @property
-    def jobs(self) -> int:
-        """make's ``-j``."""
-        return self.jobs_per_cpu * len(os.sched_getaffinity(0))
+    def jobs(self, cpus: int) -> int:
+        """make's ``-j`` on so many CPUs."""
+        return self.jobs_per_cpu * cpus
 
     def build(self, place: Place) -> Build:
         """Return the build folder of these parameters."""
@@ -49,23 +50,18 @@ class Kernbench(Adapter[KernbenchParameters]):
     note = "comparable only between builds of one source, configuration, target and compiler"
     prepares = "an unpacked and configured kernel tree"
 
-    @contextmanager
-    def prepared(self, parameters: KernbenchParameters, place: Place) -> Iterator[None]:
-        """Unpack and configure the source."""
-        with parameters.build(place).ready(parameters.jobs):
-            yield
-
-    def before_trial(self, parameters: KernbenchParameters, place: Place) -> None:
-        """Run ``make clean``; for a folder, delete its build output. Configuration and host programs stay."""
-        build = parameters.build(place)
-        if parameters.target.endswith("/"):
-            build.empty(parameters.target)
-        elif error := build.run("clean"):
-            raise TrialFailure(f"make clean failed: {error}")
+    def preparation(self, parameters: KernbenchParameters, place: Place) -> Preparation:
+        """Unpack and configure the source. Before each trial run ``make clean``; for a folder, delete its build output.
+        Configuration and host programs stay."""
+        build, target = parameters.build(place), parameters.target
+        steps = build.steps(parameters.jobs(place.machine.cpus))
+        clean = build.emptying(target) if target.endswith("/") else build.step("clean", "")
+        return Preparation(build.key, steps, (clean,))
 
     def command(self, parameters: KernbenchParameters, place: Place) -> Command:
         """``make -s -j N TARGET``, with the output in a separate folder."""
-        return Command(parameters.build(place).make(f"-j{parameters.jobs}", parameters.target), (), ENVIRONMENT)
+        words = f"-j{parameters.jobs(place.machine.cpus)}", parameters.target
+        return Command(parameters.build(place).make(*words), (), ENVIRONMENT)
 
     def parse(self, parameters: KernbenchParameters, output: Output) -> list[Metric]:
         """The launcher's times."""
@@ -75,16 +71,11 @@ class Kernbench(Adapter[KernbenchParameters]):
         """Estimate: a folder takes a thirtieth of a kernel's time; cleaning a kernel takes some seconds."""
         is_folder = parameters.target.endswith("/")
         cpu = _CPU_SECONDS[parameters.config] / (30 if is_folder else 1)
-        return (0.5 if is_folder else 4.0) + cpu / min(parameters.jobs, os.cpu_count() or 1)
+        return (0.5 if is_folder else 4.0) + cpu / min(parameters.jobs(cpus := os.cpu_count() or 1), cpus)
 
-    def missing_requirements(self, parameters: KernbenchParameters) -> list[str]:
-        """Report a tree that cannot be used, or a missing kernel source."""
-        if parameters.tree:
-            problem = tree_problem(Path(parameters.tree).absolute())
-            return [problem] if problem else []
-        if tarball() is None:
-            return ["there is no kernel source: apt-get install linux-source, or name a tree"]
-        return []
+    def missing_requirements(self, parameters: KernbenchParameters, place: Place) -> list[str]:
+        """Report a tree that cannot be used, a missing kernel source, or too little room."""
+        return parameters.build(place).missing_requirements()
 
     def equivalent(self, parameters: KernbenchParameters) -> Equivalent:
         """The native kernbench with as many jobs; its files do not depend on the configuration and the target."""

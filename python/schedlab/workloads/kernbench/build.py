@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import platform
-import re
-import shutil
+import os
 from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
-from glob import glob
+from contextlib import closing
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from schedlab.errors import CannotRunHere
-from schedlab.files import scratch
-from schedlab.files.cache import made_once
-from schedlab.workloads import launcher
-from schedlab.workloads.base import Place, Tool
-from schedlab.workloads.tools import need
+from schedlab.files.scratch import FOLDER
+from schedlab.tunables.journal.local import LocalAgent
+from schedlab.workloads.base import Command, Place, Resource, Step, Tool
+from schedlab.workloads.machine import Machine
+from schedlab.workloads.preparation import carry_out, place_of
 
 MAKE = Tool("make", "make")
 COMPILES = (
@@ -48,121 +45,121 @@ UNPACKED_BYTES = 2 << 30
 _ARCHITECTURES = {"aarch64": "arm64", "ppc64le": "powerpc", "s390x": "s390", "riscv64": "riscv"}
 """The kernel's ``ARCH`` by the machine of uname(1), where the names differ (``SUBARCH`` in scripts/subarch.include)."""
 
-_CONFIGURED = "source-tree"
-"""Link in the output folder to the source, made when the folder is ready."""
-
 
 @dataclass(frozen=True)
 class Build:
     """One tree in one configuration, shared by all rows of a run with the same tree and configuration.
 
-    ``tree`` is a folder, or empty for the distribution's source.
+    ``tree`` is a folder of the machine, or empty for the distribution's source.
     """
 
     tree: str
     config: str
     place: Place
 
-    @contextmanager
-    def ready(self, jobs: int) -> Iterator[None]:
-        """Unpack and configure the source and make the build programs; CannotRunHere names the step that failed."""
-        if self._out.is_symlink():
-            yield
-            return
-        tree = Path(self.tree).absolute() if self.tree else unpacked(self.place.cache)
-        if problem := tree_problem(tree):
+    @property
+    def key(self) -> str:
+        """Name of the build."""
+        return f"kernbench-{self.tree.replace('/', '_')}-{self.config}"
+
+    @property
+    def room_bytes(self) -> int:
+        """Room for the build's output, twice the bound: files of a build come and go."""
+        return int(2 * _ROOM_GIB[self.config] * (1 << 30))
+
+    def steps(self, jobs: int) -> Iterator[Step | Resource]:
+        """Unpack and configure the source and make the build programs; CannotRunHere for an unusable tree."""
+        if not self.tree:
+            yield from unpacking(self.place)
+        if problem := tree_problem(self._source, self.place.machine):
             raise CannotRunHere(problem, where="kernbench", todo="name a clean tree, or no tree for linux-source")
-        with self._folder() as folder:
-            self._out.symlink_to(folder)
-            try:
-                (folder / _CONFIGURED).symlink_to(tree)
-                for goal in (self.config, "prepare"):
-                    if error := self.run(goal, f"-j{jobs}"):
-                        raise CannotRunHere(
-                            f"make {goal} failed: {error}",
-                            where=str(tree),
-                            todo="name a tree that this compiler can build",
-                        )
-                yield
-            finally:
-                self._out.unlink(missing_ok=True)
+        for goal in (self.config, "prepare"):
+            yield self.step(goal, "name a tree that this compiler can build", f"-j{jobs}")
+
+    def step(self, goal: str, todo: str, *words: str) -> Step:
+        """Return an untimed make."""
+        return Step(f"make {goal}", Command(self.make(goal, *words), environment=ENVIRONMENT), todo)
 
     def make(self, *words: str) -> tuple[str, ...]:
         """Return the command line of a silent make with these arguments."""
-        out = self._out.resolve()
-        tree = (out / _CONFIGURED).resolve()
-        return (need(MAKE), "-s", "-C", str(tree), f"O={out}", f"ARCH={architecture()}", *words)
+        machine = self.place.machine.agent.facts.machine
+        arch = f"ARCH={_ARCHITECTURES.get(machine, machine)}"
+        return (self.place.machine.program(MAKE), "-s", "-C", str(self._source), f"O={self._out}", arch, *words)
 
-    def empty(self, folder: str) -> None:
-        """Remove the build output of one folder of the tree; make then builds this folder only."""
-        shutil.rmtree(self._out.resolve() / folder, ignore_errors=True)
-
-    def run(self, *words: str) -> str:
-        """Run make, untimed. Return an empty text on success, otherwise the end of the error output."""
-        return launcher.error_of(self.make(*words), ENVIRONMENT)
+    def emptying(self, folder: str) -> Step:
+        """Return the removal of the build output of one folder of the tree; make then builds this folder only."""
+        argv = ("rm", "-rf", str(self._out / folder))
+        return Step(f"the removal of the output of {folder}", Command(argv))
 
     @property
     def _out(self) -> Path:
-        """Link to the output folder, which may be in the scratch folder or in the cache."""
-        return self.place.scratch / f"kernbench-{self.tree.replace('/', '_')}-{self.config}"
+        return self.place.folder(self.key, self.room_bytes)
 
-    @contextmanager
-    def _folder(self) -> Iterator[Path]:
-        """Make a folder in the run's scratch folder, which may be in memory, or in the cache if the scratch folder
-        is too small."""
-        memory, cache = self.place.scratch, self.place.cache
-        is_roomy = shutil.disk_usage(memory).free > 2 * _ROOM_GIB[self.config] * (1 << 30)
-        within = memory if is_roomy else cache
-        within.mkdir(parents=True, exist_ok=True)
-        with scratch.folder(self.place.register, within, "kernel-build-") as folder:
-            yield folder
+    @property
+    def _source(self) -> Path:
+        # A path may be relative to the folder of trials.
+        folder = self.place.machine.agent.folder
+        return Path(os.path.normpath(os.path.join(folder, self.tree))) if self.tree else source(self.place)[1]
 
-
-def architecture() -> str:
-    """Return ``ARCH`` for make. Without this setting, tinyconfig chooses a 32-bit kernel on x86-64."""
-    machine = platform.machine()
-    return _ARCHITECTURES.get(machine, machine)
+    def missing_requirements(self) -> list[str]:
+        """Return why the build is not possible: the tree, no source, or too little room."""
+        try:
+            folder = self._source
+        except CannotRunHere as error:
+            return [f"{error.what}: {error.todo}"]
+        problem = tree_problem(folder, self.place.machine) if self.tree else None
+        return [problem] if problem else self.place.missing_room(f"a build of {self.config}", self.room_bytes)
 
 
-def tarball() -> Path | None:
-    """Return the newest source tarball of the distribution; None where the package is missing."""
-    tarballs = sorted(glob(TARBALLS), key=lambda path: [int(number) for number in re.findall(r"\d+", path)])
-    return Path(tarballs[-1]) if tarballs else None
-
-
-def tree_problem(tree: Path) -> str | None:
+def tree_problem(tree: Path, machine: Machine) -> str | None:
     """Return why this folder cannot be built with its output elsewhere; None when the tree can be built."""
-    if not (tree / "Kconfig").is_file() or not (tree / "Makefile").is_file():
+    present = machine.existing(str(tree / name) for name in ("Kconfig", "Makefile", ".config", "include/config"))
+    if f"{tree}/Kconfig" not in present or f"{tree}/Makefile" not in present:
         return f"{tree} is not a kernel tree (no Kconfig and Makefile)"
-    if (tree / ".config").exists() or (tree / "include" / "config").exists():
+    if len(present) > 2:
         return f"{tree} has been built in place: 'make -C {tree} mrproper' cleans the tree (and deletes its .config)"
     return None
 
 
-def place(cache: Path) -> tuple[Path, Path]:
-    """Return the distribution's tarball, and its folder in the cache; CannotRunHere without a tarball."""
-    archive = tarball()
-    if archive is None:
-        raise CannotRunHere("there is no kernel source", where=TARBALLS, todo="apt-get install linux-source")
-    state = archive.stat()
-    name = archive.name.partition(".tar")[0]
+def source(place: Place) -> tuple[Path, Path]:
+    """Return the newest tarball of the distribution, and its folder in the cache; CannotRunHere without a tarball."""
+    newest = 'f=$(ls -1v $1 2>/dev/null | tail -n 1); [ -z "$f" ] || stat -Lc "%n/%s-%Y" "$f"'
+    archive, _, version = place.machine.fact(newest, TARBALLS).rpartition("/")
+    if not archive:
+        todo = "apt-get install linux-source, or name a tree"
+        raise CannotRunHere("there is no kernel source", where=TARBALLS, todo=todo)
+    name = Path(archive).name.partition(".tar")[0]
     # Each version of the package has a separate folder.
-    return archive, cache / "kernel-source" / f"{name}-{state.st_size}-{int(state.st_mtime)}"
+    return Path(archive), place.cache / "kernel-source" / f"{name}-{version}"
 
 
-def unpacked(cache: Path) -> Path:
-    """Return the distribution's tree, unpacked into the cache the first time; CannotRunHere when that fails."""
-    archive, folder = place(cache)
+def unpacking(place: Place) -> Iterator[Step | Resource]:
+    """Unpack the distribution's tree into the machine's cache, unless the tree is there; CannotRunHere without room."""
+    archive, folder = source(place)
+    if place.machine.existing([str(folder)]):
+        return
+    if place.machine.free_bytes(folder) < UNPACKED_BYTES:
+        raise CannotRunHere(
+            "no room to unpack the kernel source (2 GiB)", where=str(place.cache), todo="free space in this file system"
+        )
+    part = folder.with_name(f".{place.scratch.name}")
+    # The tree is on the disk before its name exists: a power loss leaves no incomplete tree.
+    script = (
+        'mkdir -p "$3" && tar --extract --strip-components=1 --file="$1" --directory="$3" && sync -f "$3" && '
+        'if ! mv -T "$3" "$2"; then rm -rf "$3"; [ -d "$2" ]; fi'
+    )
+    argv = ("sh", "-c", script, "sh", str(archive), str(folder), str(part))
+    yield Resource(FOLDER, str(part))
+    yield Step(f"the unpacking of {archive}", Command(argv), "apt-get install --reinstall linux-source")
 
-    def unpack(part: Path) -> None:
-        if shutil.disk_usage(part).free < UNPACKED_BYTES:
-            raise CannotRunHere(
-                "no room to unpack the kernel source (2 GiB)", where=str(cache), todo=("free space in this file system")
-            )
-        argv = ["tar", "--extract", "--strip-components=1", f"--file={archive}", f"--directory={part}"]
-        if error := launcher.error_of(argv):
-            raise CannotRunHere(
-                f"cannot be unpacked: {error}", where=str(archive), todo="apt-get install --reinstall linux-source"
-            )
 
-    return made_once(folder, unpack)
+def source_here(cache: Path, *, unpack: bool = False) -> tuple[Path, Path]:
+    """Return :func:`source` for a cache of this machine, and unpack the tree if wanted; CannotRunHere."""
+    with closing(LocalAgent()) as agent:
+        place = replace(place_of(agent), cache=cache)
+        archive, folder = source(place)
+        if unpack:
+            agent.begin(f"unpacking-{os.getpid()}")
+            carry_out(agent, unpacking(place))
+            agent.end()
+        return archive, folder

@@ -9,7 +9,6 @@ from schedlab.workloads.base import Command, Equivalent, OutputAdapter, P, Place
 from schedlab.workloads.loopback import PingParameters, StreamParameters
 from schedlab.workloads.netperf.metrics import LATENCY, LATENCY_P50, LATENCY_P99, RECEIVED, SENT, TRANSACTIONS
 from schedlab.workloads.netperf.output import READER
-from schedlab.workloads.tools import need
 
 _SOURCE = "Debian's section non-free or https://github.com/HewlettPackard/netperf; 'stream' and 'rr' need no netperf"
 _CLIENT, _SERVER = Tool("netperf", "netperf", source=_SOURCE), Tool("netserver", "netperf", source=_SOURCE)
@@ -32,8 +31,21 @@ class _Netperf(OutputAdapter[P]):
         """``netperf`` with a ``netserver`` on a free port."""
         test, duration, options = self.test(parameters)
         port = loopback.free_port()
-        server = Server((need(_SERVER), "-D", "-4", "-L", loopback.ADDRESS, "-p", str(port)), f"tcp:{port}")
-        head = (need(_CLIENT), "-4", "-H", loopback.ADDRESS, "-p", str(port), "-t", test, "-l", str(duration))
+        server = Server(
+            (place.machine.program(_SERVER), "-D", "-4", "-L", loopback.ADDRESS, "-p", str(port)), f"tcp:{port}"
+        )
+        head = (
+            place.machine.program(_CLIENT),
+            "-4",
+            "-H",
+            loopback.ADDRESS,
+            "-p",
+            str(port),
+            "-t",
+            test,
+            "-l",
+            str(duration),
+        )
         return Command((*head, "--", *options, "-k", ",".join(self.keys)), (server,))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterator, Mapping
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from pydantic import Field
 
 from schedlab.results.metrics import Metric, MetricSpec, NotUnderstood
 from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place
-from schedlab.workloads.tools import SCHEDLOAD, need
+from schedlab.workloads.tools import SCHEDLOAD
 
 SCHEMA = 1
 """Version of schedload's document that this adapter reads."""
@@ -99,14 +98,13 @@ class Noise(Adapter[NoiseParameters]):
 
     def command(self, parameters: NoiseParameters, place: Place) -> Command:
         """``schedload noise`` on the CPU under test."""
-        last = place.cpus - 1 if place.cpus else max(os.sched_getaffinity(0))
-        cpu = last if parameters.cpu is None else parameters.cpu
+        cpu = place.machine.last_cpu if parameters.cpu is None else parameters.cpu
         words = ["--cpus", str(cpu), "--for", f"{parameters.duration}s"]
         if parameters.threshold is not None:
             words += ["--threshold", str(parameters.threshold)]
         if parameters.fifo is not None:
             words += ["--fifo", str(parameters.fifo)]
-        return Command((need(SCHEDLOAD), "noise", *words))
+        return Command((place.machine.program(SCHEDLOAD), "noise", *words))
 
     def equivalent(self, parameters: NoiseParameters) -> Equivalent:
         """The native loop, whose interruptions the simulator observes."""

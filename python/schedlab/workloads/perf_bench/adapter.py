@@ -10,7 +10,6 @@ from pydantic import Field, ValidationError
 from schedlab.results.metrics import MetricSpec
 from schedlab.workloads.base import Command, Equivalent, OutputAdapter, P, Parameters, Place, Tool
 from schedlab.workloads.perf_bench.output import LATENCY, READER, TIME
-from schedlab.workloads.tools import need
 
 PERF = Tool("perf", "linux-perf")
 
@@ -65,9 +64,9 @@ class _PerfSched(OutputAdapter[P]):
     reader = READER
     tools = (PERF,)
 
-    def bench(self, *words: str) -> Command:
+    def bench(self, place: Place, *words: str) -> Command:
         """Return ``perf bench sched WORDS``, always in the default (unscaled, long) format."""
-        return Command((need(PERF), "bench", "--format=default", "sched", *words))
+        return Command((place.machine.program(PERF), "bench", "--format=default", "sched", *words))
 
 
 class PerfSchedMessaging(_PerfSched[MessagingParameters]):
@@ -84,7 +83,7 @@ class PerfSchedMessaging(_PerfSched[MessagingParameters]):
             *(["-p"] if parameters.ipc == "pipe" else []),
             *(["-t"] if parameters.mode == "thread" else []),
         ]
-        return self.bench("messaging", "-g", str(parameters.groups), "-l", str(parameters.loops), *flags)
+        return self.bench(place, "messaging", "-g", str(parameters.groups), "-l", str(parameters.loops), *flags)
 
     def seconds(self, parameters: MessagingParameters) -> float:
         """Return the estimate of hackbench with 20 file descriptors a group."""
@@ -107,7 +106,7 @@ class PerfSchedPipe(_PerfSched[PipeParameters]):
 
     def command(self, parameters: PipeParameters, place: Place) -> Command:
         """``perf bench sched pipe``."""
-        return self.bench("pipe", "-l", str(parameters.loops), *(["-T"] if parameters.mode == "thread" else []))
+        return self.bench(place, "pipe", "-l", str(parameters.loops), *(["-T"] if parameters.mode == "thread" else []))
 
     def seconds(self, parameters: PipeParameters) -> float:
         """About 8 µs a round trip on two cores."""

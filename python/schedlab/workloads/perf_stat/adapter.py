@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import shlex
-import subprocess
 from collections.abc import Iterator, Mapping
-from functools import cache
 from typing import Annotated, ClassVar, Literal
 
 from pydantic import Field
@@ -18,7 +16,6 @@ from schedlab.workloads.log_reader import Lines, Log
 from schedlab.workloads.perf_bench.adapter import PERF, PerfSchedMessaging, messaging_parameters
 from schedlab.workloads.perf_stat import output as perf_output
 from schedlab.workloads.perf_stat.people import counts_for_people
-from schedlab.workloads.tools import find, need
 
 SOFTWARE = ("task-clock", "context-switches", "cpu-migrations", "page-faults")
 HARDWARE = ("cycles", "instructions", "cache-references", "cache-misses", "branches", "branch-misses")
@@ -64,7 +61,7 @@ class Perfstat(Adapter[PerfstatParameters]):
         events = {"none": [], "software": list(SOFTWARE), "all": [*SOFTWARE, *HARDWARE]}[parameters.counters]
         how = ["-x", _SEPARATOR, "-e", ",".join(["duration_time", *events])] if events else ["--null"]
         repeat = ["--repeat", str(parameters.repeat)] if parameters.repeat > 1 else []
-        return Command((need(PERF), "stat", *how, *repeat, "--", *shlex.split(parameters.run)))
+        return Command((place.machine.program(PERF), "stat", *how, *repeat, "--", *shlex.split(parameters.run)))
 
     def parse(self, parameters: PerfstatParameters, output: Output) -> list[Metric]:
         """Parse perf's lines in standard error, which may also contain lines of the command."""
@@ -76,10 +73,14 @@ class Perfstat(Adapter[PerfstatParameters]):
             raise NotUnderstood("perf stat printed no elapsed time")
         return self.measured(values)
 
-    def missing_requirements(self, parameters: PerfstatParameters) -> list[str]:
+    def missing_requirements(self, parameters: PerfstatParameters, place: Place) -> list[str]:
         """perf's error for ``true``, where this user may not count (``kernel.perf_event_paranoid``)."""
-        reason = "" if find(PERF) is None else _refusal()
-        return [f"perf cannot count here ({reason}): run as root or lower kernel.perf_event_paranoid"] if reason else []
+        perf, events = place.machine.program(PERF), ",".join(["duration_time", *SOFTWARE])
+        script = '"$1" stat -x "$2" -e "$3" -- true 2>&1 >/dev/null && echo counted'
+        lines = place.machine.fact(script, perf, _SEPARATOR, events).splitlines() or ["no reason given"]
+        if lines[-1] == "counted":
+            return []
+        return [f"perf cannot count here ({lines[0]}): run as root or lower kernel.perf_event_paranoid"]
 
     def doubts(self, parameters: PerfstatParameters) -> list[str]:
         """See :func:`shell_words`."""
@@ -92,13 +93,6 @@ class Perfstat(Adapter[PerfstatParameters]):
             return None
         same = PerfSchedMessaging().equivalent(messaging)
         return Equivalent(same.use, same.parameters, {"elapsed": same.metrics["time"]})
-
-
-@cache
-def _refusal() -> str:
-    argv = [need(PERF), "stat", "-x", _SEPARATOR, "-e", ",".join(["duration_time", *SOFTWARE]), "--", "true"]
-    process = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, check=False)
-    return "" if process.returncode == 0 else (process.stderr.strip().splitlines() or ["no reason given"])[0]
 
 
 def _values(text: str, *, separated: bool) -> Iterator[tuple[str, float]]:

@@ -4,32 +4,17 @@ from __future__ import annotations
 
 import os
 import shlex
-import shutil
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from schedlab.errors import CannotRunHere, TrialFailure
 from schedlab.notation.units import parse_share
 from schedlab.results.metrics import Metric, NotUnderstood
-from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Server, Tool
+from schedlab.workloads.base import Adapter, Command, Equivalent, Output, Parameters, Place, Preparation, Server, Tool
 from schedlab.workloads.log_reader import Log, parsed
 from schedlab.workloads.pgbench.output import INTERIM, METRICS, READER
-from schedlab.workloads.pgbench.postgres import (
-    DATABASE,
-    ENVIRONMENT,
-    POSTGRES,
-    SCALE_BYTES,
-    SETPRIV,
-    SPARE_BYTES,
-    UNSHARE,
-    Cluster,
-    disk_folder,
-    memory_bytes,
-)
+from schedlab.workloads.pgbench.postgres import DATABASE, ENVIRONMENT, POSTGRES, SCALE_BYTES, SETPRIV, UNSHARE, Cluster
 
 _DEFAULT_SHARE = 0.05
 
@@ -38,7 +23,7 @@ Share = Annotated[float, BeforeValidator(parse_share), Field(gt=0, le=0.8)]
 
 
 class PgbenchParameters(Parameters):
-    """Parameters of pgbench. The database's size is ``scale`` or a share of this machine's memory (default 5 %)."""
+    """Parameters of pgbench. The database's size is ``scale`` or a share of the machine's memory (default 5 %)."""
 
     mode: Annotated[Literal["ro", "rw"], Field(description="ro: select-only, rw: TPC-B-like")] = "ro"
     clients: Annotated[int, Field(ge=1, le=10_000)] = 1
@@ -56,15 +41,14 @@ class PgbenchParameters(Parameters):
             raise ValueError("give either scale or memory_share")
         return self
 
-    @property
-    def units(self) -> int:
-        """The scale in effect."""
+    def units(self, memory_bytes: int) -> int:
+        """Return the scale in effect on a machine with this memory."""
         share = self.memory_share or _DEFAULT_SHARE
-        return self.scale or max(1, int(share * memory_bytes() / SCALE_BYTES))
+        return self.scale or max(1, int(share * memory_bytes / SCALE_BYTES))
 
     def cluster(self, place: Place) -> Cluster:
-        """The cluster of this scale."""
-        return Cluster(self.units, place)
+        """Return the cluster of this scale."""
+        return Cluster(self.units(place.machine.memory_bytes), place)
 
 
 class Pgbench(Adapter[PgbenchParameters]):
@@ -82,26 +66,17 @@ class Pgbench(Adapter[PgbenchParameters]):
     note = "clients connect over a Unix socket; rw starts each trial from the same freshly loaded tables"
     prepares = "a database cluster"
 
-    @contextmanager
-    def prepared(self, parameters: PgbenchParameters, place: Place) -> Iterator[None]:
-        """Run initdb, load and vacuum, once for each scale."""
-        with parameters.cluster(place).loaded():
-            yield
-
-    def before_trial(self, parameters: PgbenchParameters, place: Place) -> None:
-        """For rw, restore the tables to their state after loading."""
-        if parameters.mode == "rw":
-            try:
-                parameters.cluster(place).refresh()
-            except (OSError, CannotRunHere) as error:
-                raise TrialFailure(f"the loaded database could not be copied: {error}") from error
+    def preparation(self, parameters: PgbenchParameters, place: Place) -> Preparation:
+        """Run initdb, load and vacuum, once for each scale. For rw, copy the loaded tables before each trial."""
+        cluster = parameters.cluster(place)
+        return Preparation(str(cluster.scale), cluster.steps(), (cluster.copying(),) if parameters.mode == "rw" else ())
 
     def command(self, parameters: PgbenchParameters, place: Place) -> Command:
         """Return the ``pgbench`` command and its server, which is ready when the tables are in memory."""
         cluster = parameters.cluster(place)
         data = cluster.pristine if parameters.mode == "ro" else cluster.copy
         server = Server(("exec", *cluster.server(data, parameters.clients)), f"exec:{shlex.join(cluster.warm())}")
-        threads = parameters.threads or max(1, (os.cpu_count() or 1) // 8)
+        threads = parameters.threads or max(1, place.machine.cpus // 8)
         options = {
             "builtin": "select-only" if parameters.mode == "ro" else "tpcb-like",
             "client": parameters.clients,
@@ -123,20 +98,19 @@ class Pgbench(Adapter[PgbenchParameters]):
         return [replace(metric, samples=seconds) if metric.spec.name == "tps" else metric for metric in metrics]
 
     def seconds(self, parameters: PgbenchParameters) -> float:
-        """Timed seconds, start and stop of the server, warming (and for rw copying) at 1 GiB/s."""
-        size = parameters.units * SCALE_BYTES / (1 << 30)
+        """Timed seconds, start and stop of the server, warming (and for rw copying) at 1 GiB/s.
+
+        A share is of the memory of the machine of this process.
+        """
+        memory_bytes = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+        size = parameters.units(memory_bytes) * SCALE_BYTES / (1 << 30)
         return parameters.duration + 0.7 + size * (1 if parameters.mode == "ro" else 2)
 
-    def missing_requirements(self, parameters: PgbenchParameters) -> list[str]:
+    def missing_requirements(self, parameters: PgbenchParameters, place: Place) -> list[str]:
         """Report too little room for the database."""
-        wanted = 2 * parameters.units * SCALE_BYTES + SPARE_BYTES
-        room = max(shutil.disk_usage(folder).free for folder in ("/dev/shm", disk_folder()) if os.path.isdir(folder))
-        if room < wanted:
-            return [
-                f"a database of scale {parameters.units} needs {wanted / (1 << 30):.1f} GiB in /dev/shm or "
-                f"{disk_folder()}, which have {room / (1 << 30):.1f} GiB: free space, or set a smaller scale"
-            ]
-        return []
+        cluster = parameters.cluster(place)
+        missing = place.missing_room(f"a database of scale {cluster.scale}", cluster.room_bytes)
+        return [f"{reason}: free space, or set a smaller scale" for reason in missing]
 
     def equivalent(self, parameters: PgbenchParameters) -> Equivalent:
         """The native model of a database; it has no share of memory, and its buffers have a fixed size."""

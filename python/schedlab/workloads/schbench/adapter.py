@@ -8,7 +8,6 @@ from pydantic import Field
 
 from schedlab.workloads.base import Command, Equivalent, Output, OutputAdapter, Parameters, Place, Tool
 from schedlab.workloads.schbench.output import METRICS, READER
-from schedlab.workloads.tools import need
 
 _TOOL = Tool("schbench", "schbench", source="from https://github.com/masoncl/schbench; 'wakeup' needs no schbench")
 _LONGEST = 1_000_000
@@ -42,7 +41,12 @@ class Schbench(OutputAdapter[SchbenchParameters]):
             "-m": parameters.messages, "-t": parameters.workers, "-r": parameters.duration, "-w": parameters.warmup,
             "-i": _LONGEST,
         }  # fmt: skip
-        return Command((need(_TOOL), *(word for option, value in numbers.items() for word in (option, str(value)))))
+        return Command(
+            (
+                place.machine.program(_TOOL),
+                *(word for option, value in numbers.items() for word in (option, str(value))),
+            )
+        )
 
     def text(self, output: Output) -> str:
         """Both streams; schbench writes to either stream, by version."""

@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Annotated
 
 from pydantic import Field
 
 from schedlab.workloads import loopback
 from schedlab.workloads.base import Command, Equivalent, OutputAdapter, Parameters, Place, Server, Tool
-from schedlab.workloads.loopback import inside, is_possible, network
 from schedlab.workloads.tbench.output import METRICS, READER
-from schedlab.workloads.tools import need
 
 PORT = 7003
 """Port that is compiled into dbench 4 (``TCP_PORT`` in its ``tbench.h``); neither program has an option for it."""
@@ -29,7 +25,8 @@ class TbenchParameters(Parameters):
 
 
 class Tbench(OutputAdapter[TbenchParameters]):
-    """tbench, whose server and clients run in a private network, so that the fixed port is always free."""
+    """tbench, whose server and clients run in a private network, so that the fixed port
+    is always free."""
 
     name = "tbench"
     summary = "tbench of the dbench package: a file server's traffic over loopback TCP"
@@ -40,26 +37,21 @@ class Tbench(OutputAdapter[TbenchParameters]):
     note = "latencies are means, for all operations and for each kind, in the tool's steps of 1 µs; 1 MB is 10⁶ bytes"
     prepares = "a private network"
 
-    @contextmanager
-    def prepared(self, parameters: TbenchParameters, place: Place) -> Iterator[None]:
-        """Make a private network for the run."""
-        with network(place.scratch):
-            yield
-
     def command(self, parameters: TbenchParameters, place: Place) -> Command:
-        """``tbench -t SECONDS CLIENTS 127.0.0.1`` with its server."""
-        enter = inside(place.scratch)
-        server = Server((*enter, need(_SERVER)), loopback.listening(PORT, enter) if enter else f"tcp:{PORT}")
-        options = ("-c", need(_LOAD), "-t", str(parameters.duration), str(parameters.clients))
-        return Command((*enter, need(_CLIENT), *options, loopback.ADDRESS), (server,))
+        """``tbench -t SECONDS CLIENTS 127.0.0.1`` with its server, in a network of the trial."""
+        program, network = place.machine.program, loopback.network(place)
+        ready = loopback.listening(PORT, network.enter) if network.enter else f"tcp:{PORT}"
+        server = Server((*network.enter, program(_SERVER)), ready)
+        options = ("-c", program(_LOAD), "-t", str(parameters.duration), str(parameters.clients))
+        return Command((*network.enter, program(_CLIENT), *options, loopback.ADDRESS), (*network.keeper, server))
 
     def seconds(self, parameters: TbenchParameters) -> float:
         """Timed seconds, the warm-up, and the start of the clients."""
         return parameters.duration + parameters.duration // 5 + 0.2 + parameters.clients * 1e-3
 
-    def missing_requirements(self, parameters: TbenchParameters) -> list[str]:
+    def missing_requirements(self, parameters: TbenchParameters, place: Place) -> list[str]:
         """The fixed port in use, where no private network can be made."""
-        if is_possible() or not loopback.is_taken(PORT):
+        if loopback.is_possible(place.machine) or not loopback.is_taken(PORT, place.machine):
             return []
         return [
             f"port {PORT}, which tbench_srv cannot change, is in use, and this user cannot make a private network: "
