@@ -29,7 +29,7 @@ EXCEPTIONS = {
     "analysis/verdicts.py": ({"seed"}, "the random seed of a resampling"),
     "simulation/settings.py": ({"seed"}, "the random seed of a simulation"),
     "cli/sim_run_command.py": ({"seed"}, "the random seed of a simulation"),
-    "crates/sim/src/config.rs": ({"seed"}, "the random seed of a simulation"),
+    "crates/sim/src/config/mod.rs": ({"seed"}, "the random seed of a simulation"),
     "crates/workload/src/program/mod.rs": ({"seed"}, "the random seed of a program without a seed"),
     "experiment/model.py": ({"warmup"}, "a number of trials"),
     "experiment/topology.py": ({"threads"}, "hardware threads of a core"),
