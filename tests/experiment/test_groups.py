@@ -105,3 +105,39 @@ def test_switches_of_a_factorial_change_different_settings_of_one_group() -> Non
     experiment = parse(text, "f")
     both = in_place(experiment.group, experiment.variant[-1].groups)["tenant"]
     assert (both["cpu.weight"], both["cpuset.cpus"], both["cpu.max"]) == ("50", "0", "50000 100000")
+
+
+@pytest.mark.parametrize(
+    ("variant", "message"),
+    [
+        ("groups = { tenant = { cpu.idle = true } }", "group 'tenant': an idle group has no weight"),
+        ('groups = { tenant = { uclamp.max = "10%" } }', "group 'tenant': uclamp.min is greater than uclamp.max"),
+        (
+            'policy = "deadline"\nruntime = "1ms"\nperiod = "9ms"',
+            'cpuset.cpus and policy "deadline" exclude each other',
+        ),
+        ('cpus = "3-4"', "its CPUs 0,1,2 contain none of the variant's cpus 3-4"),
+    ],
+)
+def test_settings_that_no_kernel_puts_in_place_are_refused(variant: str, message: str) -> None:
+    text = FILE.replace('groups = { tenant = { cpu.max = "25ms" } }', variant)
+    assert message in error_of(text)
+
+
+def test_an_idle_group_without_a_weight_may_change_its_idleness_with_time() -> None:
+    text = FILE.replace("cpu.weight = 300\n", "").replace('cpu.max = "25ms/100ms" }]', "cpu.idle = true }]")
+    assert parse(text, "f").group[0].at[0].settings == {"cpu.idle": "1"}
+
+
+def test_a_quota_without_effect_on_real_time_tasks_is_a_warning() -> None:
+    text = FILE.replace('groups = { tenant = { cpu.max = "25ms" } }', 'policy = "fifo"\npriority = 1')
+    assert any("'halved': cpu.weight, cpu.max and cpu.idle" in each for each in doubts(plan(parse(text, "f"), seed=1)))
+
+
+def test_the_row_names_its_group_and_its_loads() -> None:
+    (row,) = plan(parse(FILE, "f"), seed=1).rows
+    described = "tenant cpu.weight=300 cpu.max=50000 100000 cpuset.cpus=0-2 cpu.uclamp.min=20.00 cpu.uclamp.max=max"
+    timed = "cpu.max=25000 100000 after 5 s"
+    assert row.conditions == {"group": f"{described} {timed}", "beside": "hackbench groups=2 in batch"}
+    assert str(row) == f"pipetest group={described} {timed} beside=hackbench groups=2 in batch"
+    assert row.parameters == {}

@@ -125,3 +125,19 @@ def sweep_of_one_variant(file: str) -> str:
     head, _, rest = file.partition('[[variant]]\nname = "halved"')
     target = '[target]\nkind = "sim"\nmachine = "laptop-4"\n[[workload]]'
     return head + target + rest.partition("[[workload]]")[2]
+
+
+def test_a_workload_with_a_metric_of_its_lifetime_has_the_other_metrics_beside_a_load() -> None:
+    text = FILE.format(settings="", workload='beside = [{ use = "busyloop", tasks = 1 }]')
+    native = text.replace('"yield"\ntasks = 4\nwarmup = "0s"\nduration = "1s"', '"hackbench"\ngroups = 1\nloops = 10')
+    base = values(measured(plan(parse(native, "f"), seed=1))["base"])
+    assert base["time"] > 0
+    assert "total" not in base
+
+
+def test_a_change_after_the_end_of_every_trial_is_a_note() -> None:
+    file = made('at = [{ after = "9s", cpu.max = "25ms/100ms" }]')
+    target = Simulator(models.machine("laptop-4"), models.kernel("linux-6.12"))
+    with target.session(file, 1) as session:
+        assert session.run(file.trials[0]).state == "ok"
+        assert session.notes[-1] == "tenant.at.1: a trial ended before the change after 9 s"

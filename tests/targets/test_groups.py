@@ -17,7 +17,7 @@ from schedlab.experiment.load import parse
 from schedlab.experiment.plan import Plan, Trial, plan
 from schedlab.results.measurement import Measurement
 from schedlab.results.metrics import Metric
-from schedlab.targets.groups import Groups, controllers
+from schedlab.targets.groups import Groups, controllers, lacking_cpus
 from schedlab.targets.host import Host
 from schedlab.tunables import Journal
 from schedlab.tunables.journal.local import LocalAgent
@@ -36,7 +36,7 @@ control = false
 [[group]]
 name = "tenant"
 cpu.weight = 150
-at = [{{ after = "1s", cpu.max = "25ms/100ms" }}, {{ after = "9s", cpu.idle = true }}]
+at = [{{ after = "1s", cpu.max = "25ms/100ms" }}, {{ after = "9s", cpuset.cpus = "0" }}]
 [[variant]]
 name = "base"
 [[variant]]
@@ -102,7 +102,7 @@ def test_a_load_has_its_group_its_environment_and_its_servers() -> None:
     )
     assert entering == f"--group={folder}"
     assert (first, second) == (
-        f"--at=1000000000ns={folder}/cpu.max=25000 100000", f"--at=9000000000ns={folder}/cpu.idle=1",
+        f"--at=1000000000ns={folder}/cpu.max=25000 100000", f"--at=9000000000ns={folder}/cpuset.cpus=0",
     )  # fmt: skip
 
 
@@ -242,8 +242,8 @@ def test_a_workload_that_writes_a_setting_of_its_group_fails_its_trial(root: Pat
 @pytest.mark.slow
 @needs_schedload
 def test_a_setting_that_the_kernel_lacks_is_refused_before_the_first_trial(root: Path, tmp_path: Path) -> None:
-    (root / "sys/fs/cgroup/cpu.idle").unlink()
-    with pytest.raises(CannotRunHere, match=r"^tenant cpu\.idle: kernel .*"):
+    (root / "sys/fs/cgroup/cpuset.cpus").unlink()
+    with pytest.raises(CannotRunHere, match=r"^tenant cpuset\.cpus: kernel .*"):
         run_trials(made(), root, tmp_path / "journal")
     assert not (root / "sys/fs/cgroup/schedlab.tenant").exists()
 
@@ -276,3 +276,9 @@ def test_this_kernel_s_groups_contain_the_workload_and_end_with_the_run(tmp_path
         done = session.run(trial)
     assert "/schedlab.tenant" in done.stdout, done
     assert not any(Path(path).exists() for path in paths.values())
+
+
+def test_a_group_on_cpus_that_the_machine_lacks_is_refused() -> None:
+    variants = made().variants
+    faults = [list(lacking_cpus(made().experiment.group, variant, [0])) for variant in variants]
+    assert faults == [[], [("group 'tenant': there is no CPU 1", "list existing CPUs in cpuset.cpus")]]

@@ -6,7 +6,7 @@ Keys have the names of the files of cgroup v2 (Documentation/admin-guide/cgroup-
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Annotated
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -102,6 +102,18 @@ class GroupSettings(Table):
         }
         return {name: str(value) for name, value in values.items() if value is not None}
 
+    @property
+    def conflict(self) -> str | None:
+        """Return why a kernel cannot put these settings in place together; None if they fit.
+
+        The kernel fixes the weight of an idle group, and refuses another (sched_group_set_shares, kernel/sched/fair.c).
+        """
+        if self.cpu.idle and self.cpu.weight is not None:
+            return "an idle group has no weight: set either cpu.idle or cpu.weight"
+        if (self.uclamp.min or 0) > (1 if self.uclamp.max is None else self.uclamp.max):
+            return "uclamp.min is greater than uclamp.max"
+        return None
+
     def over(self, base: GroupSettings) -> GroupSettings:
         """Return the base with these settings in place of its settings of the same names."""
         parts = {
@@ -138,6 +150,14 @@ class Group(GroupSettings):
             raise ValueError("at: an entry changes nothing: name settings beside after")
         return self
 
+    def __str__(self) -> str:
+        timed = [f"{_texts(change.settings)} after {change.after:g} s" for change in self.at]
+        return " ".join([self.name, *filter(None, [_texts(self.settings), ", ".join(timed)])])
+
+
+def _texts(settings: Mapping[str, str]) -> str:
+    return " ".join(f"{name}={text}" for name, text in settings.items())
+
 
 def merged(tables: Iterable[Mapping[str, GroupSettings]]) -> dict[str, GroupSettings]:
     """Return the settings of each group in any of the tables; later tables override earlier tables."""
@@ -145,6 +165,13 @@ def merged(tables: Iterable[Mapping[str, GroupSettings]]) -> dict[str, GroupSett
     for table in tables:
         groups |= {name: settings.over(groups.get(name, GroupSettings())) for name, settings in table.items()}
     return groups
+
+
+def states(groups: Iterable[Group], changes: Mapping[str, GroupSettings]) -> Iterator[tuple[str, GroupSettings]]:
+    """Yield each group's name and settings under a variant's ``changes``, and after each of its timed changes."""
+    for group in groups:
+        for timed in ({}, *({group.name: change} for change in group.at)):
+            yield group.name, merged([{group.name: group}, changes, timed])[group.name]
 
 
 def in_place(groups: Iterable[Group], changes: Mapping[str, GroupSettings]) -> dict[str, dict[str, str]]:

@@ -16,7 +16,7 @@ from pydantic import BaseModel, ValidationError
 
 from schedlab.errors import ExperimentError
 from schedlab.experiment import factorial, toml_data
-from schedlab.experiment.groups import Group, metrics
+from schedlab.experiment.groups import Group, metrics, states
 from schedlab.experiment.hooks import HookTable, RunTable
 from schedlab.experiment.model import (
     BESIDE,
@@ -222,7 +222,7 @@ def _allowed(path: toml_data.Path, is_switch: bool) -> str:
         return "a unit: no blank, comma or bracket"
     if path[2:3] == ("metrics",):
         return f"a name: {characters} (no blank), a letter first"
-    if is_switch:
+    if is_switch or path[:1] == ("group",):
         return f"a name: {characters}"
     if path[-1] == "target":
         return "a target of make: letters, digits, '_', '-', '/' and '.' only"
@@ -272,6 +272,7 @@ def _check(experiment: Experiment) -> Iterator[Finding]:
 def _check_variants(experiment: Experiment) -> Iterator[Finding]:
     """Check rules for all variants, including the variants of a factorial."""
     yield from _check_names(experiment)
+    yield from _check_placement(experiment)
     yield from _check_size(experiment)
     yield from _check_stack(experiment)
 
@@ -317,6 +318,18 @@ def _check_groups(experiment: Experiment) -> Iterator[Finding]:
         if name not in names:
             hint = _nearest(name, names) if names else "; declare it in a [[group]] table"
             yield path, f"no group is called {name!r}{hint.replace('keys of this table', 'groups')}"
+
+
+def _check_placement(experiment: Experiment) -> Iterator[Finding]:
+    """Check that the settings of groups fit each other, and the attributes of tasks that run in the groups."""
+    measured = {table.group for table in experiment.workload}
+    for i, variant in enumerate(experiment.variant):
+        faults = {
+            f"group {name!r}: {fault}": None
+            for name, settings in states(experiment.group, variant.groups)
+            if (fault := settings.conflict or (variant.conflict_in(settings) if name in measured else None))
+        }
+        yield from ((("variant", i), fault) for fault in faults)
 
 
 def _check_size(experiment: Experiment) -> Iterator[Finding]:

@@ -36,7 +36,8 @@ class Row:
     ``parameters`` are the values in the file, without the workload's defaults. ``judged`` are the metrics that get a
     verdict. A trial ends after ``timeout`` seconds. ``figures`` are the metrics that the file declares, and
     ``surroundings`` are parameters that do not name the row, such as ``setup``. The workload runs in the control group
-    ``group``; ``beside`` are the workloads that run as loads.
+    ``group``; ``beside`` are the workloads that run as loads. ``conditions`` describe both: figures under other
+    conditions are not of the same row.
     """
 
     label: str
@@ -48,6 +49,7 @@ class Row:
     surroundings: Mapping[str, Any] = field(default_factory=dict)
     group: str | None = None
     beside: tuple[Row, ...] = ()
+    conditions: Mapping[str, str] = field(default_factory=dict)
 
     def __getstate__(self) -> dict[str, Any]:
         """Leave out what is derived: the classes of native workloads' parameters are made at run time, and no other
@@ -67,8 +69,8 @@ class Row:
 
     @cached_property
     def parameters_json(self) -> str:
-        """The parameters as canonical JSON, which identify the row together with ``label``."""
-        return json.dumps(dict(self.parameters), sort_keys=True, separators=(",", ":"))
+        """Parameters and conditions as canonical JSON, which identify the row together with ``label``."""
+        return json.dumps({**self.parameters, **self.conditions}, sort_keys=True, separators=(",", ":"))
 
     @cached_property
     def metrics(self) -> tuple[MetricSpec, ...]:
@@ -86,7 +88,8 @@ class Row:
         return (self.label, self.parameters_json)
 
     def __str__(self) -> str:
-        return " ".join([self.label, *(f"{name}={value}" for name, value in self.parameters.items())])
+        named = {**self.parameters, **self.conditions}
+        return " ".join([self.label, *(f"{name}={value}" for name, value in named.items())])
 
 
 def combinations(table: WorkloadTable, *, quick: bool) -> Iterator[dict[str, Any]]:
@@ -139,10 +142,20 @@ def rows(experiment: Experiment, *, quick: bool = False) -> tuple[Row, ...]:
             judged = table.judged(workload, values)
             row = Row(
                 table.label or table.use, table.use, values, judged, timeout, table.figures, around, table.group,
-                tuple(_load(load, timeout) for load in table.loads),
+                tuple(_load(load, timeout) for load in table.loads), dict(_conditions(experiment, table)),
             )  # fmt: skip
             expanded.append(row)
     return tuple(expanded)
+
+
+def _conditions(experiment: Experiment, table: WorkloadTable) -> Iterator[tuple[str, str]]:
+    """Yield the description of a workload's group, with the settings that variants change, and of its loads."""
+    described = {group.name: str(group) for group in experiment.group}
+    if table.group is not None:
+        yield "group", described[table.group]
+    if table.loads:
+        loads = (str(_load(load, 0)) + (f" in {described[load.group]}" if load.group else "") for load in table.loads)
+        yield "beside", "; ".join(loads)
 
 
 def _load(table: BesideTable, timeout: float) -> Row:
@@ -188,6 +201,15 @@ def doubts(plan: Plan) -> Iterator[str]:
     used = {name for table in plan.experiment.workload for name in table.groups}
     yield from (
         f"no workload runs in the group {group.name!r}" for group in plan.experiment.group if group.name not in used
+    )
+    measured = {row.group for row in plan.rows}
+    yield from (
+        f"variant {variant.name!r}: cpu.weight, cpu.max and cpu.idle of the group {name!r} have no effect on tasks "
+        f"under policy {variant.policy!r}"
+        for variant in plan.variants
+        if variant.policy in ("fifo", "rr", "deadline") and variant.name != CONTROL
+        for name, settings in groups.in_place(plan.experiment.group, variant.groups).items()
+        if name in measured and {"cpu.weight", "cpu.max", "cpu.idle"} & settings.keys()
     )
     yield from dict.fromkeys(
         f"workload {row.label!r}: {doubt}" for row in plan.rows for doubt in row.adapter.doubts(row.validated)

@@ -21,6 +21,7 @@ from schedlab.experiment.values import (
     TopologyText,
     Tunables,
 )
+from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.tunables import setting
 
 AUTOGROUP = "kernel.sched_autogroup_enabled"
@@ -81,6 +82,17 @@ class State(Table):
             if self.tunables.setdefault(AUTOGROUP, wanted) != wanted:
                 raise ValueError(f"autogroup and the tunable {AUTOGROUP!r} are the same setting: keep one of them")
         return self
+
+    def conflict_in(self, group: GroupSettings) -> str | None:
+        """Return why no task with these attributes can run in a group with these settings; None if tasks can."""
+        allowed = group.cpuset.cpus
+        if allowed is None:
+            return None
+        if self.policy == "deadline":
+            return 'cpuset.cpus and policy "deadline" exclude each other: a deadline task may use all CPUs'
+        if self.cpus is not None and not set(parse_cpu_list(self.cpus)) & set(parse_cpu_list(allowed)):
+            return f"its CPUs {allowed} contain none of the variant's cpus {self.cpus}"
+        return None
 
     def check(self) -> None:
         """Raise ValueError for attributes that cannot be combined."""

@@ -24,6 +24,9 @@ UNDOCUMENTED = "undocumented: "
 NOT_INHERITED = "SCHED_DEADLINE is not inherited"
 """Part of a run's notes on tasks that were not under the variant's policy, which every report repeats as notes."""
 
+UNMADE = "a trial ended before the change after "
+"""Part of a run's notes on timed changes of groups that no trial was long enough for, which every report repeats."""
+
 
 @dataclass(frozen=True)
 class Conditions:

@@ -79,9 +79,11 @@ def beside(program: Program, loads: Sequence[Program]) -> Program:
     """Return the program with loads that run beside it until it ends; ProgramError for programs that do not combine."""
     for at, load in enumerate(loads):
         try:
-            program = replace(program, text=extension().beside(program.text, load.text, prefix(at)))
+            text = extension().beside(program.text, load.text, prefix(at))
         except ValueError as error:
             raise ProgramError(str(error), where=f"{program.name} beside {load.name}") from error
+        # The parameter decides which metrics are expected: with a load, there is no lifetime.
+        program = replace(program, text=text, parameters={**program.parameters, "beside": load.workload})
     return program
 
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, Protocol, get_args
 
 from schedlab.errors import StoreError
 from schedlab.results.kinds import IMPORTED
-from schedlab.results.measurement import NOT_INHERITED, PARAMETERS, UNDOCUMENTED, UNSETTLED
+from schedlab.results.measurement import NOT_INHERITED, PARAMETERS, UNDOCUMENTED, UNMADE, UNSETTLED
 from schedlab.store.checksums import Damaged, checked
 from schedlab.store.tables import TABLES
 
@@ -109,8 +109,10 @@ class Run:
 
     @property
     def repeated(self) -> list[str]:
-        """Notes that every report repeats: on knobs without an entry, and on tasks without the variant's policy."""
-        return [note for note in self.notes if note.startswith(UNDOCUMENTED) or NOT_INHERITED in note]
+        """Notes that every report repeats: on knobs without an entry, tasks without the variant's policy, and changes
+        of groups that did not come."""
+        parts = (NOT_INHERITED, UNMADE)
+        return [note for note in self.notes if note.startswith(UNDOCUMENTED) or any(part in note for part in parts)]
 
     @property
     def doubtful_parameters(self) -> list[str]:

@@ -5,18 +5,19 @@ The agent makes a directory for each group below the root of the hierarchy (``cr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
 
 from schedlab.errors import CannotRunHere
-from schedlab.experiment.groups import NO_QUOTA, Group, TimedSettings, in_place, metrics
+from schedlab.experiment.groups import NO_QUOTA, Group, TimedSettings, in_place, metrics, states
 from schedlab.experiment.model import Variant
-from schedlab.experiment.plan import Plan, Row
-from schedlab.results.measurement import Measurement
+from schedlab.experiment.plan import CONTROL, Plan, Row
+from schedlab.notation.cpulist import format_cpu_list, parse_cpu_list
+from schedlab.results.measurement import UNMADE, Measurement
 from schedlab.results.metrics import Metric
-from schedlab.targets.protocol import MissingRequirement
+from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.tunables import Setting, System
 from schedlab.tunables.journal.client import Client, Refusal
 from schedlab.tunables.journal.replies import Files, Report
@@ -25,6 +26,8 @@ from schedlab.tunables.terms import GROUPS
 from schedlab.tunables.tunable import Tunable
 from schedlab.workloads.base import Command
 from schedlab.workloads.launcher import load_option
+
+ONLINE = "/sys/devices/system/cpu/online"
 
 CGROUP, PREFIX = "/sys/fs/cgroup", "schedlab."
 """Mount point in guests, and the start of a directory's name (``groups.rs``)."""
@@ -109,11 +112,7 @@ class Groups:
 
     def remarks(self, reply: Reply) -> list[str]:
         """Return which changes a trial was too short for."""
-        return [
-            f"{name}: a trial ended before the change after {change.after:g} s"
-            for name, change, after in self._changes(reply)
-            if after is None
-        ]
+        return [f"{name}: {UNMADE}{change.after:g} s" for name, change, after in self._changes(reply) if after is None]
 
     def _changes(self, reply: Reply) -> Iterator[tuple[str, TimedSettings, float | None]]:
         """Yield the timed changes with their names, and the seconds after which they were made."""
@@ -227,6 +226,27 @@ def missing_requirements(plan: Plan, agent: Client) -> Iterator[MissingRequireme
     """Yield why groups cannot be made. Changes nothing."""
     if plan.experiment.group:
         try:
-            agent.groups([table.name for table in plan.experiment.group], controllers(plan), make=False)
+            made = agent.groups([table.name for table in plan.experiment.group], controllers(plan), make=False)
         except Refusal as refusal:
             yield MissingRequirement("groups", refusal.what, "mount control groups, or use --target vm:KERNEL")
+            return
+        judged = [name for row in plan.rows for name in row.judged if ".cpu.pressure" in name]
+        if made.version == 1 and judged:
+            why = f"version 1 of control groups, which this machine has, does not count {judged[0]}"
+            yield MissingRequirement("groups", why, "remove the metric from metrics, or use --target vm:KERNEL")
+        if online := agent.read([ONLINE])[0].get(ONLINE, b"").decode().strip():
+            variants, cpus = (each for each in plan.variants if each.name != CONTROL), parse_cpu_list(online)
+            yield from by_variant(
+                (each.name, fault) for each in variants for fault in lacking_cpus(plan.experiment.group, each, cpus)
+            )
+
+
+def lacking_cpus(tables: Sequence[Group], variant: Variant, cpus: Collection[int]) -> Iterator[Fault]:
+    """Yield the CPUs of groups that a machine lacks. Version 2 takes such CPUs, and does not use them."""
+    lacking = {
+        name: missing
+        for name, settings in states(tables, variant.groups)
+        if settings.cpuset.cpus and (missing := set(parse_cpu_list(settings.cpuset.cpus)) - set(cpus))
+    }
+    for name, missing in lacking.items():
+        yield f"group {name!r}: there is no CPU {format_cpu_list(missing)}", "list existing CPUs in cpuset.cpus"

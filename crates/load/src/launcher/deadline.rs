@@ -20,8 +20,9 @@ pub fn why_refused(wanted: &Attributes, error: &io::Error, tasks: u32) -> String
             let cpus = online_cpus().map_or(1, |cpus| cpus.len());
             let needed = f64::from(tasks) * wanted.runtime as f64 / wanted.period.max(1) as f64;
             format!(
-                "admission control: {tasks} such tasks need {needed:.2} CPUs, but deadline tasks may have {:.2} \
-                 (kernel.sched_rt_runtime_us: {:.0} % of {cpus}); lower the runtime, or start fewer tasks",
+                "admission control: {tasks} such tasks need {needed:.2} CPUs, but deadline tasks may have {:.2} at most \
+                 (kernel.sched_rt_runtime_us: {:.0} % of {cpus}), less what other deadline tasks and, since Linux 6.12, \
+                 the fair servers have (5 % of each CPU by default); lower the runtime, or start fewer tasks",
                 share * cpus as f64,
                 share * 100.0
             )
@@ -36,13 +37,14 @@ pub fn why_refused(wanted: &Attributes, error: &io::Error, tasks: u32) -> String
         },
         Some(libc::EINVAL) => {
             // `__checkparam_dl()`, kernel/sched/deadline.c: times are counted in units of 2¹⁰ ns.
-            let limits =
-                ["min", "max"].map(|end| limit(&format!("sched_deadline_period_{end}_us")).unwrap_or(0));
-            format!(
-                "a deadline task needs 1.024µs ≤ runtime ≤ deadline ≤ period, and a period from {} to {} us \
-                 (kernel.sched_deadline_period_min_us, _max_us)",
-                limits[0], limits[1]
-            )
+            let limits = ["min", "max"].map(|end| limit(&format!("sched_deadline_period_{end}_us")));
+            let period = match limits {
+                [Some(least), Some(most)] => format!(
+                    ", and a period from {least} to {most} us (kernel.sched_deadline_period_min_us, _max_us)"
+                ),
+                _ => String::new(),
+            };
+            format!("a deadline task needs 1.024µs ≤ runtime ≤ deadline ≤ period{period}")
         }
         _ => return format!("{error}"),
     };

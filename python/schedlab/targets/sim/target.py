@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from hashlib import sha256
+from math import inf
 from typing import Any
 
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.extension import build, extension
-from schedlab.results.measurement import Measurement
+from schedlab.results.measurement import UNMADE, Measurement
 from schedlab.simulation import models
 from schedlab.simulation.models import Model
 from schedlab.simulation.run import Pool, Running, Simulation
@@ -82,12 +83,14 @@ class SimulatorSession:
         self._kernel = kernel
         self._pool = pool
         self._started: dict[int, tuple[Simulation, Running]] = {}
+        self._unmade: dict[str, None] = {}
 
     @property
     def notes(self) -> Sequence[str]:
-        """Notes on the kind of the figures, and on tools that native programs replace."""
+        """Notes on the kind of the figures, on tools that native programs replace, and on changes that did not come."""
         control = [SILENT_CONTROL] if self._plan.experiment.design.control else []
-        return [COMMON, *control, *dict.fromkeys(row.note for row in self._programs.values() if row.note)]
+        replaced = dict.fromkeys(row.note for row in self._programs.values() if row.note)
+        return [COMMON, *control, *replaced, *self._unmade]
 
     def put_in_place(self, variant: Variant) -> None:
         """Do nothing: each simulation starts with its variant's settings."""
@@ -104,7 +107,13 @@ class SimulatorSession:
             if ahead.index not in self._started:
                 self._started[ahead.index] = self._start(ahead)
         started, running = self._started.pop(trial.index)
-        return measurement(trial, self._programs[trial.row.key], started, running)
+        measured = measurement(trial, self._programs[trial.row.key], started, running)
+        seconds = measured.counters.get("sim.elapsed_ns", inf) / 1e9
+        for group in self._plan.experiment.group:
+            for number, change in enumerate(group.at, start=1):
+                if seconds < change.after:
+                    self._unmade[f"{group.name}.at.{number}: {UNMADE}{change.after:g} s"] = None
+        return measured
 
     def _start(self, trial: Trial) -> tuple[Simulation, Running]:
         row, groups = self._programs[trial.row.key], self._plan.experiment.group

@@ -16,7 +16,7 @@ from schedlab.kernels.parameters import LONGEST, Names, words
 from schedlab.notation.cpulist import parse_cpu_list
 from schedlab.simulation import models
 from schedlab.simulation.errors import ModelError
-from schedlab.targets.groups import Groups
+from schedlab.targets.groups import Groups, lacking_cpus
 from schedlab.targets.protocol import Fault, MissingRequirement, by_variant
 from schedlab.targets.sched_ext.requirements import guest_fault
 from schedlab.targets.vm import functions, host_files, initramfs, machine, qemu
@@ -76,7 +76,14 @@ def missing_requirements(plan: Plan, table: TargetTable) -> Iterator[MissingRequ
         if variant.name != CONTROL and (variant is plan.experiment.baseline or not machine.gap_of(table, variant))
     ]
     extended = map(Groups.of_guest(plan.experiment.group).extended, variants)
-    pairs = ((variant.name, fault) for variant in extended for fault in _variant_faults(variant, table))
+    pairs = (
+        (variant.name, fault)
+        for variant in extended
+        for fault in (
+            *_variant_faults(variant, table),
+            *lacking_cpus(plan.experiment.group, variant, range(machine.topology_of(table, variant).cpus)),
+        )
+    )
     yield from by_variant(pairs, every=len(variants))
 
 
