@@ -136,8 +136,8 @@ def test_a_quota_without_effect_on_real_time_tasks_is_a_warning() -> None:
 
 def test_the_row_names_its_group_and_its_loads() -> None:
     (row,) = plan(parse(FILE, "f"), seed=1).rows
-    described = "tenant cpu.weight=300 cpu.max=50000 100000 cpuset.cpus=0-2 cpu.uclamp.min=20.00 cpu.uclamp.max=max"
-    timed = "cpu.max=25000 100000 after 5 s"
-    assert row.conditions == {"group": f"{described} {timed}", "beside": "hackbench groups=2 in batch"}
-    assert str(row) == f"pipetest group={described} {timed} beside=hackbench groups=2 in batch"
+    settings = "cpu.weight 300; cpu.max 50000 100000; cpuset.cpus 0-2; cpu.uclamp.min 20.00; cpu.uclamp.max max"
+    group = f"tenant ({settings}; cpu.max 25000 100000 after 5 s)"
+    assert row.conditions == {"group": group, "beside": "hackbench groups=2 in batch"}
+    assert str(row) == f"pipetest group={group} beside=hackbench groups=2 in batch"
     assert row.parameters == {}

@@ -152,11 +152,12 @@ class Group(GroupSettings):
 
     def __str__(self) -> str:
         timed = [f"{_texts(change.settings)} after {change.after:g} s" for change in self.at]
-        return " ".join([self.name, *filter(None, [_texts(self.settings), ", ".join(timed)])])
+        described = "; ".join(filter(None, [_texts(self.settings), *timed]))
+        return f"{self.name} ({described})" if described else self.name
 
 
 def _texts(settings: Mapping[str, str]) -> str:
-    return " ".join(f"{name}={text}" for name, text in settings.items())
+    return "; ".join(f"{name} {text}" for name, text in settings.items())
 
 
 def merged(tables: Iterable[Mapping[str, GroupSettings]]) -> dict[str, GroupSettings]:
