@@ -214,6 +214,8 @@ DEADLINE = 'policy = "deadline"\nruntime = "2ms"\nperiod = "10ms"'
         ('mempolicy = "preferred:0-1"', "is not a memory policy"),
         ('mempolicy = "local:0"', "is not a memory policy"),
         ("mempolicy = 0", "is not a memory policy"),
+        ('mempolicy = "bind:5-3"', "'bind:5-3' names nodes that cannot exist"),
+        ('mempolicy = "preferred:99999999999999999999"', "names nodes that cannot exist"),
         ('autogroup = false\ntunables = { "kernel.sched_autogroup_enabled" = true }', "are the same setting"),
     ],
 )

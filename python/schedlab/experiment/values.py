@@ -59,6 +59,11 @@ def _memory_policy(value: object) -> str:
     if not isinstance(value, str) or not _MEMORY_POLICY.fullmatch(value):
         todo = 'write "bind:NODES" or "interleave:NODES" with a list or all, "preferred:NODE", or "local"'
         raise ValueError(f"{value!r} is not a memory policy: {todo}")
+    if (nodes := value.partition(":")[2]) not in ("", "all"):
+        try:
+            parse_cpu_list(nodes)
+        except ValueError as error:
+            raise ValueError(f"{value!r} names nodes that cannot exist: write a list such as 0-1,3") from error
     return value
 
 
