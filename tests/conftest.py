@@ -77,9 +77,9 @@ groups = [1, 4]
 """
 
 
-# Tests of these folders start programs on this machine's kernel, change its tunables or take its lock: one test at a
-# time.
-HERE = ("cli", "execution", "observe", "targets", "tunables", "workloads")
+# Tests of these folders start programs on this machine's kernel, change its tunables, or take or read its lock: one
+# test at a time.
+HERE = ("cli", "docs", "execution", "observe", "targets", "tunables", "workloads")
 # These tests boot guests or stand-ins for guests, which do not use this machine's tunables and lock.
 GUEST_FOLDER = Path("tests/targets/vm")
 GUESTS = (
