@@ -150,6 +150,11 @@ class Group(GroupSettings):
             raise ValueError("at: an entry changes nothing: name settings beside after")
         return self
 
+    @property
+    def changes(self) -> list[tuple[str, TimedSettings]]:
+        """The timed changes with their names in counters and notes."""
+        return [(f"{self.name}.at.{number}", change) for number, change in enumerate(self.at, start=1)]
+
     def __str__(self) -> str:
         timed = [f"{_texts(change.settings)} after {change.after:g} s" for change in self.at]
         described = "; ".join(filter(None, [_texts(self.settings), *timed]))

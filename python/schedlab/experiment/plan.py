@@ -67,10 +67,15 @@ class Row:
         """The workload's parameters, with their defaults."""
         return self.adapter.parameters.model_validate({**self.parameters, **self.surroundings})
 
+    @property
+    def named(self) -> dict[str, Any]:
+        """Parameters and conditions, which identify the row together with ``label``."""
+        return {**self.parameters, **self.conditions}
+
     @cached_property
     def parameters_json(self) -> str:
-        """Parameters and conditions as canonical JSON, which identify the row together with ``label``."""
-        return json.dumps({**self.parameters, **self.conditions}, sort_keys=True, separators=(",", ":"))
+        """:attr:`named` as canonical JSON."""
+        return json.dumps(self.named, sort_keys=True, separators=(",", ":"))
 
     @cached_property
     def metrics(self) -> tuple[MetricSpec, ...]:
@@ -88,8 +93,7 @@ class Row:
         return (self.label, self.parameters_json)
 
     def __str__(self) -> str:
-        named = {**self.parameters, **self.conditions}
-        return " ".join([self.label, *(f"{name}={value}" for name, value in named.items())])
+        return " ".join([self.label, *(f"{name}={value}" for name, value in self.named.items())])
 
 
 def combinations(table: WorkloadTable, *, quick: bool) -> Iterator[dict[str, Any]]:

@@ -89,9 +89,9 @@ def _remove_dead(path: Path) -> None:
 
 
 @contextmanager
-def folder(register: Register, within: Path | None = None, prefix: str = PREFIX) -> Iterator[Path]:
+def folder(register: Register, within: Path | None = None) -> Iterator[Path]:
     """Yield a new folder (default in :func:`root`) that only this user can reach; remove it at the exit."""
-    new = (within or root()) / f"{prefix}{secrets.token_hex(8)}"
+    new = (within or root()) / f"{PREFIX}{secrets.token_hex(8)}"
     register.made(FOLDER, str(new))
     try:
         new.mkdir(mode=0o700)

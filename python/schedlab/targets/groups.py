@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
 from pathlib import Path
 from types import MappingProxyType
 
@@ -112,39 +113,28 @@ class Groups:
 
     def remarks(self, reply: Reply) -> list[str]:
         """Return which changes a trial was too short for."""
-        return [f"{name}: {UNMADE}{change.after:g} s" for name, change, after in self._changes(reply) if after is None]
+        return [unmade(name, change) for name, change, after in self._changes(reply) if after is None]
 
     def _changes(self, reply: Reply) -> Iterator[tuple[str, TimedSettings, float | None]]:
         """Yield the timed changes with their names, and the seconds after which they were made."""
         report = Report.parse(reply.report)
         for table in self.tables if report else ():
-            for number, change in enumerate(table.at, start=1):
+            for name, change in table.changes:
                 first = next(iter(self._files(table.name, change.settings)))
                 times = [
                     write.after_ns / 1e9
                     for write in (report.timed if report else ())
                     if (write.path, write.text) == first and write.after_ns >= change.after * 1e9
                 ]
-                yield f"{table.name}.at.{number}", change, times[0] if times else None
+                yield name, change, times[0] if times else None
 
     def _settings(self, groups: Mapping[str, Mapping[str, str]]) -> dict[str, Setting]:
         settings = {}
         for name, texts in groups.items():
             for file, text in texts.items():
                 for path, value in self._files(name, {file: text}):
-                    option, since = _NEEDS[file]
                     where = str(Path(path).relative_to(self.root / "sys"))
-                    tunable = Tunable.model_validate(
-                        {
-                            "name": f"{name} {Path(path).name}",
-                            "area": GROUPS,
-                            "summary": f"{file} of the control group {name}",
-                            "type": "string",
-                            "place": [{"sysfs": where, "since": since if self.version == 2 else "4.4"}],
-                            "config": [option],
-                            "source": "admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst @ v6.12",
-                        }
-                    )
+                    tunable = _tunable(name, file, where, self.version)
                     settings[tunable.name] = Setting(tunable.name, value, tunable)
         return settings
 
@@ -184,6 +174,28 @@ class Groups:
             ("cpu.pressure-full", pressure.get("full", "").rpartition("total=")[2], 1e6),
         ]
         return {key: (int(text), unit) for key, text, unit in scaled if text}
+
+
+@cache
+def _tunable(group: str, file: str, where: str, version: int) -> Tunable:
+    """Return the description of a file of a group, which every trial needs; ``where`` is its path below /sys."""
+    option, since = _NEEDS[file]
+    return Tunable.model_validate(
+        {
+            "name": f"{group} {Path(where).name}",
+            "area": GROUPS,
+            "summary": f"{file} of the control group {group}",
+            "type": "string",
+            "place": [{"sysfs": where, "since": since if version == 2 else "4.4"}],
+            "config": [option],
+            "source": "admin-guide/cgroup-v2.rst, scheduler/sched-bwc.rst @ v6.12",
+        }
+    )
+
+
+def unmade(name: str, change: TimedSettings) -> str:
+    """Return the note on a change that a trial was too short for."""
+    return f"{name}: {UNMADE}{change.after:g} s"
 
 
 def _version_1(file: str, text: str) -> dict[str, str]:

@@ -353,7 +353,8 @@ impl<P: KernelPolicy, O: Observer> Engine<'_, P, O> {
         }
     }
 
-    /// Return the time of a group of which a CPU has no runnable task (`return_cfs_rq_runtime()`).
+    /// Return a CPU's rest of the time of a task's group, unless the CPU has a runnable task of this group
+    /// (`return_cfs_rq_runtime()`).
     pub(crate) fn return_cfs_rq_runtime(&mut self, cpu: usize, task: TaskIx) {
         let (group, slice) = (self.rq.policy.group(task), self.bandwidth_slice());
         if P::group_state(&self.rq.queues[cpu], group).number == 0 {

@@ -11,10 +11,11 @@ from typing import Any
 from schedlab.experiment.model import Variant
 from schedlab.experiment.plan import Plan, Trial
 from schedlab.extension import build, extension
-from schedlab.results.measurement import UNMADE, Measurement
+from schedlab.results.measurement import Measurement
 from schedlab.simulation import models
 from schedlab.simulation.models import Model
 from schedlab.simulation.run import Pool, Running, Simulation
+from schedlab.targets.groups import unmade
 from schedlab.targets.protocol import SILENT_CONTROL, MissingRequirement, Target
 from schedlab.targets.sim.cases import RowProgram, kernel_of, missing_requirements, row_program, simulation
 from schedlab.targets.sim.measure import measurement
@@ -110,9 +111,8 @@ class SimulatorSession:
         measured = measurement(trial, self._programs[trial.row.key], started, running)
         seconds = measured.counters.get("sim.elapsed_ns", inf) / 1e9
         for group in self._plan.experiment.group:
-            for number, change in enumerate(group.at, start=1):
-                if seconds < change.after:
-                    self._unmade[f"{group.name}.at.{number}: {UNMADE}{change.after:g} s"] = None
+            missed = (unmade(name, change) for name, change in group.changes if seconds < change.after)
+            self._unmade.update(dict.fromkeys(missed))
         return measured
 
     def _start(self, trial: Trial) -> tuple[Simulation, Running]:
